@@ -1,0 +1,9 @@
+/* Everything a C test may use to set itself up. Checking is ck_assert's. */
+#ifndef TEST_HARNESS_H
+#define TEST_HARNESS_H
+
+#include "rng.h"
+#include "runner.h"
+#include "scratch.h"
+
+#endif
