@@ -1,0 +1,52 @@
+/* From facts and marker to a conclusion: the table of protocol.md §3 as a pure function. Rows that audit conclude SILT_CUSTODY_DOUBT (the audit itself is not
+ * built yet): the stream is neither folded nor trimmed, the reason is durable and shown. */
+#ifndef SILT_CUSTODY_H
+#define SILT_CUSTODY_H
+
+#include "look.h"
+#include "rows.h"
+
+enum silt_custody_row {
+    SILT_CUSTODY_FIRST_CONTACT, /* no row in the archive; no marker, or ours at 0-0 */
+    SILT_CUSTODY_CONTINUES,     /* fold (C, LAST] */
+    SILT_CUSTODY_MOVE_MARKER,   /* crash between commit and marker: move it by the script */
+    SILT_CUSTODY_CLAIMED,       /* another archive's marker */
+    SILT_CUSTODY_OTHER_COPY, /* ours, but above every W, of a higher epoch, or with another number */
+    SILT_CUSTODY_DOUBT,      /* the chain broke: audit */
+    SILT_CUSTODY_WAIT        /* gone, of another type, or empty without marker */
+};
+struct silt_custody_input {
+    const struct silt_stream_row *row;     /* NULL: none in the archive */
+    struct silt_wire_id highest_watermark; /* of any life of this stream */
+    const struct silt_look *look;
+    const char *uuid;
+    uint64_t epoch;
+};
+struct silt_custody {
+    enum silt_custody_row row;
+    bool marker_present; /* ours, of this number and epoch */
+    struct silt_wire_id marker_at;
+    char reason[200]; /* names the fact and both values */
+};
+struct silt_custody silt_custody_decide(const struct silt_custody_input *input);
+
+/* Do later facts continue earlier ones (protocol §3, without the marker)? NULL: yes; else the name of the fact that broke, static text. */
+const char *silt_custody_break(const struct silt_facts *earlier, const struct silt_facts *later);
+
+/* Gap arithmetic of protocol §6, pure. */
+struct silt_gap_input {
+    uint64_t added_now;     /* EA of the look that set the target */
+    uint64_t custody_added; /* A */
+    uint64_t length_now;    /* LEN of that look */
+    uint64_t fetched;       /* entries fetched in (C, P] */
+    bool reached_last;      /* P is LAST of the look */
+    bool all_above_custody; /* FIRST > C, or the stream is empty */
+};
+struct silt_gap_sum {
+    bool breaks;            /* more entries than the look promises: the chain is broken */
+    uint64_t missing;       /* to book now */
+    uint64_t custody_added; /* A of the commit */
+};
+struct silt_gap_sum silt_gap_count(const struct silt_gap_input *input);
+
+#endif
