@@ -2,8 +2,10 @@
 #ifndef TEST_HARNESS_H
 #define TEST_HARNESS_H
 
+#include "program.h"
 #include "rng.h"
 #include "runner.h"
 #include "scratch.h"
+#include "server.h"
 
 #endif

@@ -1,5 +1,6 @@
 /* The harness tested like anything else: a set-up that lies would make every other test lie. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,6 +81,63 @@ START_TEST(rng__stays_below_its_limit)
 }
 END_TEST
 
+START_TEST(program__tells_output_and_exit_code)
+{
+    struct test_outcome end;
+    TEST_PROGRAM(&end, "sh", "-c", "echo said; echo told >&2; exit 7");
+    ck_assert_int_eq(end.code, 7);
+    ck_assert_str_eq(end.out, "said\n");
+    ck_assert_str_eq(end.err, "told\n");
+    test_outcome_release(&end);
+}
+END_TEST
+
+START_TEST(program__gets_its_input_and_environment)
+{
+    struct test_outcome end;
+    const char *const argv[] = {"sh", "-c", "cat; echo \"$WORD${GONE-none}\"", NULL};
+    const char *const env[] = {"WORD=here ", "GONE", NULL};
+    setenv("GONE", "no", 1);
+    test_program(&end, argv, env, "line\n", 30000);
+    ck_assert_str_eq(end.out, "line\nhere none\n");
+    ck_assert_int_eq(end.code, 0);
+    test_outcome_release(&end);
+}
+END_TEST
+
+START_TEST(program__that_hangs_is_ended)
+{
+    struct test_outcome end;
+    const char *const argv[] = {"sh", "-c", "echo begun; exec sleep 1000", NULL};
+    struct test_child child;
+    test_child_start(&child, argv, NULL);
+    for (char *out = NULL;; free(out)) {
+        out = test_child_out(&child);
+        if (*out) {
+            free(out);
+            break;
+        }
+    }
+    test_child_wait(&child, 1, &end);
+    ck_assert(end.timed_out);
+    ck_assert_int_eq(end.signal, SIGKILL);
+    ck_assert_str_eq(end.out, "begun\n");
+    test_outcome_release(&end);
+}
+END_TEST
+
+START_TEST(program__that_is_missing_is_told)
+{
+    struct test_outcome end;
+    TEST_PROGRAM(&end, "no-such-program-anywhere");
+    ck_assert_int_eq(end.code, 127);
+    ck_assert_ptr_nonnull(strstr(end.err, "cannot run no-such-program-anywhere"));
+    test_outcome_release(&end);
+}
+END_TEST
+
 TEST_MAIN(scratch__is_an_empty_directory_of_its_own, scratch__goes_with_its_process,
           scratch__files_come_back_as_written, rng__repeats_with_its_seed,
-          rng__stays_below_its_limit)
+          rng__stays_below_its_limit, program__tells_output_and_exit_code,
+          program__gets_its_input_and_environment, program__that_hangs_is_ended,
+          program__that_is_missing_is_told)
