@@ -43,6 +43,7 @@ struct silt_work {
     uint64_t lag_ms;       /* server time minus the oldest unfolded entry's ms; 0: none */
     uint64_t looked_at_ms; /* server time of the last look */
     uint64_t memory_bytes; /* MEMORY USAGE with SAMPLES as of --plan and status; 0: not asked */
+    struct silt_work_state *state; /* the cycle's own */
 };
 
 struct silt_archiver;
