@@ -2,6 +2,10 @@
 #ifndef TEST_HARNESS_H
 #define TEST_HARNESS_H
 
+#include "clock.h"
+#include "fake.h"
+#include "heap.h"
+#include "oracle.h"
 #include "program.h"
 #include "rng.h"
 #include "runner.h"

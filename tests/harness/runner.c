@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,7 @@ static int run(SRunner *runner)
     /* Whatever a test prints goes to stderr: stdout belongs to TAP. */
     int out = dup(STDOUT_FILENO);
     if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) test_die("dup: %s", strerror(errno));
+    signal(SIGPIPE, SIG_IGN); /* as our programs do: a closed connection is an answer, not an end */
     test_seed();
     test_scratch_root_start();
     const char *log = test_path("tap");

@@ -136,8 +136,177 @@ START_TEST(program__that_is_missing_is_told)
 }
 END_TEST
 
+static struct silt_wire_id wire(uint64_t ms, uint64_t seq)
+{
+    return (struct silt_wire_id){ms, seq};
+}
+
+START_TEST(oracle__keeps_entries_in_order)
+{
+    struct test_oracle oracle = {0};
+    test_oracle_add_text(&oracle, wire(2, 0), "b", "2", NULL);
+    test_oracle_add_text(&oracle, wire(1, 5), "a", "1", NULL);
+    test_oracle_add_text(&oracle, wire(2, 1), NULL);
+    test_oracle_add_text(&oracle, wire(1, 5), "a", "1", NULL);
+    ck_assert_uint_eq(oracle.count, 3);
+    ck_assert_uint_eq(test_oracle_count(&oracle, wire(1, 6), wire(2, 0)), 1);
+    ck_assert_uint_eq(test_oracle_count(&oracle, wire(3, 0), wire(1, 0)), 0);
+    ck_assert_uint_eq(test_oracle_find(&oracle, wire(2, 0))->field_count, 1);
+    ck_assert_ptr_null(test_oracle_find(&oracle, wire(2, 2)));
+    ck_assert(test_oracle_remove(&oracle, wire(2, 0)));
+    ck_assert(!test_oracle_remove(&oracle, wire(2, 0)));
+    ck_assert_uint_eq(oracle.entries[1]->id.seq, 1);
+    test_oracle_release(&oracle);
+}
+END_TEST
+
+START_TEST(oracle__walks_both_ways)
+{
+    struct test_oracle oracle = {0};
+    struct test_walk walk;
+    for (uint64_t i = 1; i <= 9; i++)
+        test_oracle_add_text(&oracle, wire(i, 0), "n", "v", NULL);
+    for (int reverse = 0; reverse <= 1; reverse++) {
+        test_walk_start(&walk, &oracle, wire(3, 0), wire(6, 9), reverse);
+        for (int i = 0; i < 4; i++)
+            ck_assert(test_walk_take(&walk, oracle.entries[reverse ? 5 - i : 2 + i]));
+        ck_assert(test_walk_finish(&walk, 0));
+        ck_assert_str_eq(walk.difference, "");
+    }
+    test_oracle_release(&oracle);
+}
+END_TEST
+
+START_TEST(oracle__tells_the_first_difference)
+{
+    struct test_oracle oracle = {0};
+    struct test_oracle wrong = {0};
+    struct test_walk walk;
+    test_oracle_add_text(&oracle, wire(1, 1), "name", "value", NULL);
+    test_oracle_add_text(&oracle, wire(1, 2), "name", "value", NULL);
+    test_oracle_add_text(&wrong, wire(1, 2), "name", "val\nue", NULL);
+    test_walk_start(&walk, &oracle, wire(0, 0), wire(9, 0), false);
+    ck_assert(test_walk_take(&walk, oracle.entries[0]));
+    ck_assert(!test_walk_finish(&walk, 0));
+    ck_assert_str_eq(walk.difference, "after 1 entries came the end, due was 1-2 {name=value}");
+    test_walk_start(&walk, &oracle, wire(1, 2), wire(9, 0), false);
+    ck_assert(!test_walk_take(&walk, wrong.entries[0]));
+    ck_assert_str_eq(walk.difference,
+                     "after 0 entries came 1-2 {name=val\\x0aue}, due was 1-2 {name=value}");
+    test_walk_start(&walk, &oracle, wire(2, 0), wire(9, 0), true);
+    ck_assert(!test_walk_take(&walk, wrong.entries[0])); /* one too many */
+    test_walk_start(&walk, &oracle, wire(0, 0), wire(9, 0), false);
+    ck_assert(!test_walk_take(&walk, oracle.entries[1])); /* one left out */
+    ck_assert(!test_walk_take(&walk, oracle.entries[0])); /* once wrong, wrong */
+    test_oracle_release(&oracle);
+    test_oracle_release(&wrong);
+}
+END_TEST
+
+START_TEST(clock__moves_when_told)
+{
+    struct test_clock clock = {.now_ms = 5};
+    ck_assert_uint_eq(test_clock_read(&clock), 5);
+    ck_assert_uint_eq(test_clock_read(&clock), 5);
+    clock.step_ms = 2;
+    test_clock_read(&clock);
+    ck_assert_uint_eq(test_clock_read(&clock), 7);
+    ck_assert_uint_eq(clock.read_count, 4);
+}
+END_TEST
+
+static redisContext *meet(const struct test_fake *fake)
+{
+    redisContext *link = redisConnectUnix(fake->socket);
+    if (!link || link->err) test_die("cannot connect to the fake server");
+    redisSetTimeout(link, (struct timeval){20, 0});
+    return link;
+}
+
+static const struct test_step greeting_script[] = {
+    TEST_ALWAYS("HELLO **", "+OK\r\n"),
+    TEST_EXPECT("xlen s?"),
+    TEST_ANSWER(":5\r\n"),
+    TEST_EXPECT("XADD s \\* **"),
+    TEST_SLOWLY("$3\r\n1-1\r\n"),
+    TEST_CLOSE,
+    TEST_EXPECT("PING"),
+    TEST_HOLD,
+    TEST_ANSWER("+PO\0NG\r\n"),
+    TEST_EXPECT("PING"),
+    TEST_ANSWER("?garbage\r\n"),
+};
+
+START_TEST(fake__plays_its_script)
+{
+    struct test_fake fake;
+    test_fake_start(&fake, greeting_script, sizeof greeting_script / sizeof greeting_script[0]);
+    redisContext *link = meet(&fake);
+    redisReply *reply = redisCommand(link, "HELLO 2");
+    ck_assert_str_eq(reply->str, "OK");
+    freeReplyObject(reply);
+    reply = redisCommand(link, "XLEN s1");
+    ck_assert_int_eq(reply->integer, 5);
+    freeReplyObject(reply);
+    reply = redisCommand(link, "XADD s * %b %s", "a\0b", (size_t)3, "");
+    ck_assert_str_eq(reply->str, "1-1");
+    freeReplyObject(reply);
+    ck_assert_ptr_null(redisCommand(link, "PING")); /* it has closed */
+    redisFree(link);
+    link = meet(&fake);
+    redisAppendCommand(link, "PING");
+    int sent = 0;
+    ck_assert_int_eq(redisBufferWrite(link, &sent), REDIS_OK);
+    ck_assert(sent);
+    test_fake_go(&fake);
+    ck_assert_int_eq(redisGetReply(link, (void **)&reply), REDIS_OK);
+    ck_assert_uint_eq(reply->len, 5);
+    freeReplyObject(reply);
+    ck_assert_ptr_null(redisCommand(link, "PING"));
+    ck_assert_int_eq(link->err, REDIS_ERR_PROTOCOL);
+    redisFree(link);
+    ck_assert_str_eq(test_fake_finish(&fake), "");
+}
+END_TEST
+
+static const struct test_step short_script[] = {TEST_EXPECT("PING"), TEST_ANSWER("+PONG\r\n"),
+                                                TEST_SILENCE};
+
+START_TEST(fake__tells_what_was_due)
+{
+    struct test_fake fake;
+    test_fake_start(&fake, short_script, 2);
+    redisContext *link = meet(&fake);
+    ck_assert_ptr_null(redisCommand(link, "SET a b"));
+    ck_assert_str_eq(test_fake_finish(&fake), "step 1: due was \"PING\", came \"SET a b\"");
+    redisFree(link);
+    test_fake_start(&fake, short_script, 2);
+    link = meet(&fake);
+    freeReplyObject(redisCommand(link, "PING"));
+    ck_assert_ptr_null(redisCommand(link, "DEL a"));
+    ck_assert_str_eq(test_fake_finish(&fake), "step 2: after the script came \"DEL a\"");
+    redisFree(link);
+}
+END_TEST
+
+START_TEST(fake__is_silent_until_the_other_gives_up)
+{
+    struct test_fake fake;
+    test_fake_start(&fake, short_script, 3);
+    redisContext *link = meet(&fake);
+    redisSetTimeout(link, (struct timeval){0, 20000});
+    redisReply *reply = redisCommand(link, "PING");
+    freeReplyObject(reply);
+    ck_assert_ptr_null(redisCommand(link, "PING"));
+    redisFree(link);
+    ck_assert_str_eq(test_fake_finish(&fake), "");
+}
+END_TEST
+
 TEST_MAIN(scratch__is_an_empty_directory_of_its_own, scratch__goes_with_its_process,
           scratch__files_come_back_as_written, rng__repeats_with_its_seed,
           rng__stays_below_its_limit, program__tells_output_and_exit_code,
           program__gets_its_input_and_environment, program__that_hangs_is_ended,
-          program__that_is_missing_is_told)
+          program__that_is_missing_is_told, oracle__keeps_entries_in_order, oracle__walks_both_ways,
+          oracle__tells_the_first_difference, clock__moves_when_told, fake__plays_its_script,
+          fake__tells_what_was_due, fake__is_silent_until_the_other_gives_up)
