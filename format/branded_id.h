@@ -5,6 +5,10 @@
 
 #include "wire_id.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SILT_BRANDED_ID_LEN 14
 #define SILT_EPOCH_MS 1704067200000ULL /* 2024-01-01T00:00:00Z */
 #define SILT_LAST_MS 3903090455551ULL  /* the last millisecond a snowflake can name */
@@ -65,5 +69,9 @@ static inline uint32_t silt_snowflake_seq(uint64_t snowflake)
 }
 uint32_t silt_snowflake_hash32(
     uint64_t snowflake); /* placement hash of the contract; explained by `silt id` */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 
 #include "status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Borrowed bytes. at may be NULL only when len is 0. */
 struct silt_view {
     const uint8_t *at;
@@ -95,5 +99,9 @@ bool silt_parse_u64(struct silt_view text, uint64_t *ret);
 
 /* Escapes any bytes for display: printable ASCII stays, the rest as \xHH, shortened with "..." to fit. Always terminated. */
 void silt_escape(struct silt_view bytes, char *ret, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "branded_id.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct silt_field {
     struct silt_view name;
     struct silt_view value;
@@ -50,5 +54,9 @@ void silt_entry_list_release(struct silt_entry_list *list);
 SILT_MUST_USE enum silt_status silt_entry_copy(const struct silt_entry *entry,
                                                struct silt_entry **ret);
 void silt_entry_free(struct silt_entry *entry);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

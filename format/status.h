@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What the caller should do. */
 enum silt_class {
     SILT_CLASS_NONE = 0, /* done, end */
@@ -124,5 +128,9 @@ void silt_err_set_stream(struct silt_err *err, const void *key, size_t len);
  * EACCES, EPERM, EROFS: PERMISSION; else IO) and writes "<what>: <strerror>". */
 enum silt_status silt_fail_errno(struct silt_err *err, int errno_value, const char *format, ...)
     SILT_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

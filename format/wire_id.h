@@ -4,6 +4,10 @@
 
 #include "bytes.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct silt_wire_id {
     uint64_t ms;
     uint64_t seq;
@@ -45,5 +49,9 @@ size_t silt_wire_id_format(struct silt_wire_id id, char ret[SILT_WIRE_ID_TEXT]);
 
 void silt_wire_id_put_key(struct silt_wire_id id, uint8_t ret[SILT_WIRE_ID_KEY]);
 struct silt_wire_id silt_wire_id_get_key(const uint8_t key[SILT_WIRE_ID_KEY]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
