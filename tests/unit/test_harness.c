@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/alloc.h"
 #include "harness/harness.h"
 
 START_TEST(scratch__is_an_empty_directory_of_its_own)
@@ -303,10 +304,61 @@ START_TEST(fake__is_silent_until_the_other_gives_up)
 }
 END_TEST
 
+START_TEST(heap__fails_the_request_it_is_told_to)
+{
+    struct test_heap heap;
+    test_heap_start(&heap, 2);
+    void *first = silt_alloc(10);
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_null(silt_alloc(10));
+    void *third = silt_calloc(2, 10);
+    ck_assert_ptr_nonnull(third);
+    test_heap_stop();
+    ck_assert_uint_eq(heap.request_count, 3);
+    ck_assert_uint_eq(heap.failed_count, 1);
+    ck_assert_uint_eq(heap.live_count, 2);
+    silt_free(first); /* also after the stop */
+    silt_free(third);
+}
+END_TEST
+
+START_TEST(heap__can_fail_from_then_on)
+{
+    struct test_heap heap;
+    test_heap_start(&heap, 1);
+    heap.fail_on = true;
+    ck_assert_ptr_null(silt_alloc(1));
+    ck_assert_ptr_null(silt_strdup("a"));
+    test_heap_stop();
+    ck_assert_uint_eq(heap.failed_count, 2);
+}
+END_TEST
+
+START_TEST(heap__counts_what_is_held)
+{
+    struct test_heap heap;
+    test_heap_start(&heap, 0);
+    char *block = silt_memdup("0123456789", 10);
+    block = silt_realloc(block, 100000);
+    ck_assert_mem_eq(block, "0123456789", 10);
+    ck_assert_uint_eq(heap.live_count, 1);
+    ck_assert_uint_ge(heap.live_bytes, 100000);
+    silt_free(block);
+    silt_free(NULL);
+    test_heap_stop();
+    ck_assert_uint_eq(heap.live_count, 0);
+    ck_assert_uint_eq(heap.live_bytes, 0);
+    ck_assert_uint_ge(heap.peak_bytes, 100000);
+    ck_assert_uint_eq(heap.request_count, 2);
+}
+END_TEST
+
 TEST_MAIN(scratch__is_an_empty_directory_of_its_own, scratch__goes_with_its_process,
           scratch__files_come_back_as_written, rng__repeats_with_its_seed,
           rng__stays_below_its_limit, program__tells_output_and_exit_code,
           program__gets_its_input_and_environment, program__that_hangs_is_ended,
           program__that_is_missing_is_told, oracle__keeps_entries_in_order, oracle__walks_both_ways,
-          oracle__tells_the_first_difference, clock__moves_when_told, fake__plays_its_script,
-          fake__tells_what_was_due, fake__is_silent_until_the_other_gives_up)
+          oracle__tells_the_first_difference, heap__fails_the_request_it_is_told_to,
+          heap__can_fail_from_then_on, heap__counts_what_is_held, clock__moves_when_told,
+          fake__plays_its_script, fake__tells_what_was_due,
+          fake__is_silent_until_the_other_gives_up)
