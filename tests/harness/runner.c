@@ -61,7 +61,7 @@ const char *test_build_root(void)
     if (len < 0) test_die("readlink /proc/self/exe: %s", strerror(errno));
     dir[len] = '\0';
     for (char *slash; (slash = strrchr(dir, '/')) && slash != dir;) {
-        strcpy(slash, "/meson-info");
+        snprintf(slash, sizeof "/meson-info", "/meson-info"); /* room was left above */
         int found = access(dir, F_OK) == 0;
         *slash = '\0';
         if (found) return dir;
