@@ -48,10 +48,17 @@ struct silt_work {
 
 struct silt_archiver;
 
-/* Opens the store with its lock (creating it) and makes the connection object; does not connect yet. */
+/* Opens the store with its lock (creating it) and makes the connection object; does not connect yet. `cancelled` is asked at least every 100 ms, only
+ * by the thread that called in and never with a store transaction open: siltd serves its control socket and its signals from it. */
 SILT_MUST_USE enum silt_status silt_archiver_new(const struct silt_config *config,
                                                  bool (*cancelled)(void *), void *ctx,
                                                  struct silt_archiver **ret, struct silt_err *err);
+/* The same for silt_archiver_work and silt_archiver_preview alone: opens the archive for reading, takes no lock, creates nothing (no archive yet: as
+ * an empty one; silt_archiver_store then gives NULL). A pass with it is SILT_ERR_USAGE. */
+SILT_MUST_USE enum silt_status silt_archiver_new_preview(const struct silt_config *config,
+                                                         bool (*cancelled)(void *), void *ctx,
+                                                         struct silt_archiver **ret,
+                                                         struct silt_err *err);
 void silt_archiver_free(struct silt_archiver *archiver);
 /* The configuration may be exchanged between passes (SIGHUP); works must be given new config pointers by the caller. */
 void silt_archiver_set_config(struct silt_archiver *archiver, const struct silt_config *config);
