@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "fake.h"
+#include "fault.h"
 #include "heap.h"
 #include "oracle.h"
 #include "program.h"

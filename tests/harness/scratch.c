@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -96,6 +97,17 @@ const char *test_scratch(void)
     make_dir(dir, sizeof dir, root, "t");
     dir_owner = getpid();
     return dir;
+}
+
+void test_become_nobody(void)
+{
+    const uid_t nobody = 65534;
+    if (geteuid() != 0) return;
+    /* The way down to the directory must be open, the rest stays closed. */
+    if (chmod(root, 0711) != 0 || chown(test_scratch(), nobody, nobody) != 0 ||
+        setgroups(0, NULL) != 0 || setresgid(nobody, nobody, nobody) != 0 ||
+        setresuid(nobody, nobody, nobody) != 0)
+        test_die("cannot become nobody: %s", strerror(errno));
 }
 
 const char *test_path(const char *format, ...)

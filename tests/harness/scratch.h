@@ -17,6 +17,10 @@ void test_file_copy(const char *from, const char *to);
 void test_dir_copy(const char *from, const char *to);
 void test_remove_all(const char *path);
 
+/* For good: this test goes on as the user nobody, who owns the scratch directory. A test that needs an unprivileged user calls it and
+ * so means the same for root and for others. What it then may not write is as good as missing. */
+void test_become_nobody(void);
+
 /* For the runner: the parent of all tests' directories. */
 void test_scratch_root_start(void);
 

@@ -353,12 +353,40 @@ START_TEST(heap__counts_what_is_held)
 }
 END_TEST
 
+START_TEST(scratch__is_left_to_nobody)
+{
+    const char *closed = test_path("closed");
+    test_file_write(closed, "x", 1);
+    ck_assert_int_eq(chmod(closed, 0600), 0);
+    test_become_nobody();
+    ck_assert_uint_ne(geteuid(), 0);
+    test_file_write(test_path("open"), "x", 1);
+    ck_assert_int_eq(chmod(test_scratch(), 0500), 0);
+    ck_assert_int_eq(mkdir(test_path("more"), 0700), -1);
+    ck_assert_int_eq(errno, EACCES);
+}
+END_TEST
+
+START_TEST(fault__points_are_learnt_from_a_log)
+{
+    struct test_faults faults;
+    const char *log = test_path("log");
+    const char *text = "commit 1\ncommit 2\ntrim-sent 1\ncommit 3\n";
+    test_file_write(log, text, strlen(text));
+    test_faults_learn(&faults, log, 2);
+    ck_assert_uint_eq(faults.count, 3);
+    ck_assert_str_eq(test_faults_setting(&faults, 1, "kill"), "SILT_FAULT=commit:2=kill");
+    ck_assert_str_eq(test_faults_setting(&faults, 2, "fail"), "SILT_FAULT=trim-sent:1=fail");
+    test_faults_release(&faults);
+}
+END_TEST
+
 TEST_MAIN(scratch__is_an_empty_directory_of_its_own, scratch__goes_with_its_process,
           scratch__files_come_back_as_written, rng__repeats_with_its_seed,
           rng__stays_below_its_limit, program__tells_output_and_exit_code,
           program__gets_its_input_and_environment, program__that_hangs_is_ended,
           program__that_is_missing_is_told, oracle__keeps_entries_in_order, oracle__walks_both_ways,
           oracle__tells_the_first_difference, heap__fails_the_request_it_is_told_to,
-          heap__can_fail_from_then_on, heap__counts_what_is_held, clock__moves_when_told,
-          fake__plays_its_script, fake__tells_what_was_due,
-          fake__is_silent_until_the_other_gives_up)
+          heap__can_fail_from_then_on, heap__counts_what_is_held, scratch__is_left_to_nobody,
+          fault__points_are_learnt_from_a_log, clock__moves_when_told, fake__plays_its_script,
+          fake__tells_what_was_due, fake__is_silent_until_the_other_gives_up)
