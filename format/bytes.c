@@ -28,7 +28,7 @@ void silt_buf_clear(struct silt_buf *buf)
 enum silt_status silt_buf_reserve(struct silt_buf *buf, size_t more)
 {
     size_t need;
-    if (__builtin_add_overflow(buf->len, more, &need)) return SILT_ERR_MEMORY;
+    if (__builtin_add_overflow(buf->len, more, &need) || need > PTRDIFF_MAX) return SILT_ERR_MEMORY;
     if (need <= buf->cap) return SILT_OK;
     if (need < 64) need = 64;
     void *at = buf->at;
