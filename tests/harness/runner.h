@@ -4,6 +4,8 @@
  *     START_TEST(bytes__reads_u32) { ... } END_TEST
  *     TEST_MAIN(bytes__reads_u32, bytes__refuses_short_input)
  *
+ * The three standard headers that no test can do without come with it: some releases of Check bring them, some do not.
+ *
  * Run by hand: `test_bytes [TEXT]` runs the tests whose name contains TEXT; CK_FORK=no keeps them in one process for a
  * debugger; KEEP=1 keeps the scratch directories; SILT_SEED=N repeats a random test. */
 #ifndef TEST_RUNNER_H
@@ -12,6 +14,9 @@
 #include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Gives the exit code of the program: 0 when all passed, 1 when some failed, 2 when none ran. */
 int test_run(int argc, char **argv, const TTest *const *tests, size_t count);
