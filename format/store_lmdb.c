@@ -1,0 +1,529 @@
+/* The one file that knows LMDB: an ordered key-value file with snapshots and one synced write transaction at a time.
+ * It must not know what the keys and values mean. */
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "faultpoint.h"
+#include "store_priv.h"
+
+/* Durability is not an option: none of MDB_NOSYNC, MDB_NOMETASYNC, MDB_MAPASYNC, MDB_WRITEMAP stands here or anywhere. */
+#define ENV_FLAGS (MDB_NOSUBDIR | MDB_NOTLS)
+#define READERS_MAX 1022u
+#define MAP_LEAST (1ULL << 20)
+#define MODE 0640
+#define LMDB_MAGIC 0xBEEFC0DEu
+#define LMDB_MAGIC_AT 16u
+#define FREE_DBI ((MDB_dbi)0)
+
+static const char *const db_names[SILT_DB_COUNT] = {
+    "meta", "streams", "names", "segments", "gaps", "forks", "late", "tombstones",
+};
+
+const char *silt_db_name(enum silt_db db)
+{
+    return db_names[db];
+}
+
+struct silt_kv_txn {
+    struct silt_kv *kv;
+    struct silt_kv_txn *next; /* in the pool */
+    MDB_txn *txn;
+    MDB_cursor *cursors[SILT_DB_COUNT]; /* opened when first needed */
+    bool placed[SILT_DB_COUNT];         /* the cursor belongs to this snapshot */
+    bool write;
+    uint64_t file_bytes; /* for a snapshot */
+    uint64_t put_bytes;
+};
+
+struct silt_kv {
+    MDB_env *env;
+    MDB_dbi dbi[SILT_DB_COUNT];
+    bool write;
+    pthread_mutex_t lock;     /* protects the pool */
+    struct silt_kv_txn *pool; /* snapshots that were let go (no slot's transaction is active) */
+    char *file;
+};
+
+/* ---- results ---- */
+
+static enum silt_status kv_code(int rc)
+{
+    switch (rc) {
+    case MDB_MAP_FULL: return SILT_ERR_MAP_FULL;
+    case MDB_READERS_FULL: return SILT_ERR_READER_SLOTS;
+    case MDB_VERSION_MISMATCH: return SILT_ERR_NEWER_FORMAT;
+    case MDB_INVALID: return SILT_ERR_NOT_ARCHIVE;
+    case MDB_PANIC: return SILT_ERR_STORE_LOST;
+    case MDB_TXN_FULL: return SILT_ERR_LIMIT;
+    default: return SILT_ERR_CORRUPT;
+    }
+}
+
+static enum silt_status kv_fail(const struct silt_kv *kv, int rc, const char *what,
+                                struct silt_err *err)
+{
+    const char *file = kv && kv->file ? kv->file : "the archive";
+    if (rc > 0) return silt_fail_errno(err, rc, "%s: %s", file, what);
+    return silt_fail(err, kv_code(rc), "%s: %s: %s", file, what, mdb_strerror(rc));
+}
+
+/* ---- opening ---- */
+
+/* LMDB takes an empty file for a new one and trusts what it finds behind the magic number: look first. */
+static enum silt_status look_at_file(const char *file, struct silt_err *err)
+{
+    uint8_t head[LMDB_MAGIC_AT + 8];
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive file %s", file);
+    if (fd < 0) return silt_fail_errno(err, errno, "cannot open %s", file);
+    struct stat st;
+    if (fstat(fd, &st) != 0) st.st_mode = 0;
+    ssize_t got = pread(fd, head, sizeof head, 0);
+    int saved = errno;
+    close(fd);
+    if (got < 0) return silt_fail_errno(err, saved, "cannot read %s", file);
+    if (!S_ISREG(st.st_mode) || (size_t)got < sizeof head ||
+        silt_get_le32(head + LMDB_MAGIC_AT) != LMDB_MAGIC)
+        return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is not a silt archive file", file);
+    return SILT_OK;
+}
+
+static int open_env(struct silt_kv *kv, const struct silt_kv_options *options, uint64_t map)
+{
+    unsigned flags = ENV_FLAGS | (options->write ? 0 : MDB_RDONLY);
+    int rc = mdb_env_create(&kv->env);
+    if (rc != 0) return rc;
+    rc = mdb_env_set_maxdbs(kv->env, SILT_DB_COUNT);
+    if (rc == 0) rc = mdb_env_set_maxreaders(kv->env, READERS_MAX);
+    if (rc == 0) rc = mdb_env_set_mapsize(kv->env, map);
+    if (rc == 0) rc = mdb_env_open(kv->env, kv->file, flags, MODE);
+    if (rc == 0) return 0;
+    mdb_env_close(kv->env);
+    kv->env = NULL;
+    return rc;
+}
+
+/* Address space may be scarce (ulimit -v): take half, and half again. */
+static int open_env_somehow(struct silt_kv *kv, const struct silt_kv_options *options)
+{
+    uint64_t map = options->map_bytes > MAP_LEAST ? options->map_bytes : MAP_LEAST;
+    for (;;) {
+        int rc = open_env(kv, options, map);
+        if (rc != ENOMEM || map <= MAP_LEAST) return rc;
+        map /= 2;
+    }
+}
+
+static int open_databases(struct silt_kv *kv, bool create)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(kv->env, NULL, create ? 0 : MDB_RDONLY, &txn);
+    if (rc == MDB_MAP_RESIZED) {
+        rc = mdb_env_set_mapsize(kv->env, 0);
+        if (rc == 0) rc = mdb_txn_begin(kv->env, NULL, create ? 0 : MDB_RDONLY, &txn);
+    }
+    if (rc != 0) return rc;
+    for (int i = 0; i < SILT_DB_COUNT && rc == 0; i++)
+        rc = mdb_dbi_open(txn, db_names[i], create ? MDB_CREATE : 0, &kv->dbi[i]);
+    if (rc == 0) return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static enum silt_status open_failed(struct silt_kv *kv, int rc, struct silt_err *err)
+{
+    if (rc == MDB_NOTFOUND || rc == MDB_INCOMPATIBLE)
+        return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is an LMDB file but not a silt archive",
+                         kv->file);
+    if (rc == ENOENT)
+        return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive file %s", kv->file);
+    enum silt_status status = kv_fail(kv, rc, "cannot open", err);
+    if (status == SILT_ERR_PERMISSION)
+        silt_hint(err, "reading needs write access to the lock file: run as the archive's owner");
+    return status;
+}
+
+enum silt_status silt_kv_open(const char *file, const struct silt_kv_options *options,
+                              struct silt_kv **ret, struct silt_err *err)
+{
+    enum silt_status status = options->create ? SILT_OK : look_at_file(file, err);
+    if (status != SILT_OK) return status;
+    struct silt_kv *kv = silt_calloc(1, sizeof *kv);
+    if (!kv) return silt_fail(err, SILT_ERR_MEMORY, NULL);
+    pthread_mutex_init(&kv->lock, NULL);
+    kv->write = options->write;
+    kv->file = silt_strdup(file);
+    int rc = kv->file ? open_env_somehow(kv, options) : ENOMEM;
+    if (rc == 0) rc = open_databases(kv, options->create);
+    if (rc != 0) {
+        status = open_failed(kv, rc, err);
+        silt_kv_close(kv);
+        return status;
+    }
+    *ret = kv;
+    return SILT_OK;
+}
+
+static void txn_free(struct silt_kv_txn *txn)
+{
+    for (int i = 0; i < SILT_DB_COUNT; i++)
+        if (txn->cursors[i]) mdb_cursor_close(txn->cursors[i]);
+    if (txn->txn) mdb_txn_abort(txn->txn);
+    silt_free(txn);
+}
+
+void silt_kv_close(struct silt_kv *kv)
+{
+    if (!kv) return;
+    while (kv->pool) {
+        struct silt_kv_txn *txn = kv->pool;
+        kv->pool = txn->next;
+        txn_free(txn);
+    }
+    if (kv->env) mdb_env_close(kv->env);
+    pthread_mutex_destroy(&kv->lock);
+    silt_free(kv->file);
+    silt_free(kv);
+}
+
+/* ---- transactions ---- */
+
+static struct silt_kv_txn *pool_take(struct silt_kv *kv)
+{
+    pthread_mutex_lock(&kv->lock);
+    struct silt_kv_txn *txn = kv->pool;
+    if (txn) kv->pool = txn->next;
+    pthread_mutex_unlock(&kv->lock);
+    return txn;
+}
+
+static int begin_new_read(struct silt_kv_txn *txn)
+{
+    int rc = mdb_txn_begin(txn->kv->env, NULL, MDB_RDONLY, &txn->txn);
+    if (rc != MDB_READERS_FULL) return rc;
+    int dead = 0; /* slots of killed readers are given back before anybody is refused */
+    rc = mdb_reader_check(txn->kv->env, &dead);
+    if (rc != 0) return rc;
+    return mdb_txn_begin(txn->kv->env, NULL, MDB_RDONLY, &txn->txn);
+}
+
+/* A length from a damaged page must not lead beyond the file. */
+static int find_size(struct silt_kv_txn *txn)
+{
+    struct stat st;
+    int fd;
+    int rc = mdb_env_get_fd(txn->kv->env, &fd);
+    if (rc == 0 && fstat(fd, &st) != 0) rc = errno;
+    if (rc == 0) txn->file_bytes = (uint64_t)st.st_size;
+    return rc;
+}
+
+enum silt_status silt_kv_read_begin(struct silt_kv *kv, struct silt_kv_txn **ret, bool *ret_resized,
+                                    struct silt_err *err)
+{
+    *ret_resized = false;
+    struct silt_kv_txn *txn = pool_take(kv);
+    int rc;
+    if (txn) {
+        rc = mdb_txn_renew(txn->txn);
+    } else {
+        txn = silt_calloc(1, sizeof *txn);
+        if (!txn) return silt_fail(err, SILT_ERR_MEMORY, NULL);
+        txn->kv = kv;
+        rc = begin_new_read(txn);
+    }
+    memset(txn->placed, 0, sizeof txn->placed);
+    if (rc == 0) rc = find_size(txn);
+    if (rc == 0) {
+        *ret = txn;
+        return SILT_OK;
+    }
+    txn_free(txn);
+    if (rc == MDB_MAP_RESIZED) {
+        *ret_resized = true;
+        return SILT_OK;
+    }
+    enum silt_status status = kv_fail(kv, rc, "cannot begin to read", err);
+    if (status == SILT_ERR_READER_SLOTS)
+        silt_hint(err, "%u readers have the archive open at this moment; try again", READERS_MAX);
+    return status;
+}
+
+enum silt_status silt_kv_write_begin(struct silt_kv *kv, struct silt_kv_txn **ret,
+                                     bool *ret_resized, struct silt_err *err)
+{
+    *ret_resized = false;
+    struct silt_kv_txn *txn = silt_calloc(1, sizeof *txn);
+    if (!txn) return silt_fail(err, SILT_ERR_MEMORY, NULL);
+    txn->kv = kv;
+    txn->write = true;
+    int rc = mdb_txn_begin(kv->env, NULL, 0, &txn->txn);
+    if (rc == 0) {
+        *ret = txn;
+        return SILT_OK;
+    }
+    silt_free(txn);
+    if (rc == MDB_MAP_RESIZED) {
+        *ret_resized = true;
+        return SILT_OK;
+    }
+    return kv_fail(kv, rc, "cannot begin to write", err);
+}
+
+void silt_kv_end(struct silt_kv_txn *txn)
+{
+    if (!txn) return;
+    struct silt_kv *kv = txn->kv;
+    if (txn->write) {
+        mdb_txn_abort(txn->txn); /* closes its cursors */
+        silt_free(txn);
+        return;
+    }
+    mdb_txn_reset(txn->txn);
+    pthread_mutex_lock(&kv->lock);
+    txn->next = kv->pool;
+    kv->pool = txn;
+    pthread_mutex_unlock(&kv->lock);
+}
+
+/* LMDB 0.9.24 answers a short write with EIO: was it the disk, the quota of file size, or real damage? */
+static bool ran_out_of_room(struct silt_kv *kv, int rc, uint64_t wanted)
+{
+    if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG) return true;
+    if (rc != EIO) return false;
+    uint64_t need = wanted * 2 + (1u << 20);
+    struct statvfs room;
+    struct rlimit limit;
+    struct stat st;
+    if (statvfs(kv->file, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < need)
+        return true;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           stat(kv->file, &st) == 0 && (uint64_t)st.st_size + need > limit.rlim_cur;
+}
+
+static enum silt_status commit_failed(struct silt_kv *kv, int rc, uint64_t wanted,
+                                      struct silt_err *err)
+{
+    if (ran_out_of_room(kv, rc, wanted))
+        return silt_fail(err, SILT_ERR_DISK_FULL, "no space left for %s", kv->file);
+    if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL || rc == ENOMEM)
+        return kv_fail(kv, rc, "cannot commit", err);
+    /* Promise 1: what the kernel may have dropped must not be counted as written by a later, lucky sync. */
+    return silt_fail(err, SILT_ERR_STORE_LOST, "%s: a write or sync failed: %s", kv->file,
+                     mdb_strerror(rc));
+}
+
+enum silt_status silt_kv_commit(struct silt_kv_txn *txn, struct silt_err *err)
+{
+    struct silt_kv *kv = txn->kv;
+    uint64_t wanted = txn->put_bytes;
+    if (SILT_FAULTPOINT("store-sync-fails")) {
+        silt_kv_end(txn);
+        return commit_failed(kv, EIO, 0, err);
+    }
+    int rc = mdb_txn_commit(txn->txn);
+    silt_free(txn);
+    return rc == 0 ? SILT_OK : commit_failed(kv, rc, wanted, err);
+}
+
+/* ---- reading and writing ---- */
+
+static MDB_val to_val(struct silt_view view)
+{
+    return (MDB_val){view.len, (void *)(uintptr_t)view.at};
+}
+
+static bool inside(const struct silt_kv_txn *txn, MDB_val val)
+{
+    return txn->write ||
+           val.mv_size <= txn->file_bytes; /* a writer's page may not be in the file yet */
+}
+
+static enum silt_status outside(const struct silt_kv_txn *txn, enum silt_db db,
+                                struct silt_err *err)
+{
+    return silt_fail(err, SILT_ERR_CORRUPT, "%s: a page of %s points outside the file",
+                     txn->kv->file, db_names[db]);
+}
+
+enum silt_status silt_kv_get(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                             struct silt_view *ret, struct silt_err *err)
+{
+    MDB_val k = to_val(key), v;
+    int rc = mdb_get(txn->txn, txn->kv->dbi[db], &k, &v);
+    if (rc == MDB_NOTFOUND) return SILT_END;
+    if (rc != 0) return kv_fail(txn->kv, rc, db_names[db], err);
+    if (!inside(txn, v)) return outside(txn, db, err);
+    *ret = silt_view(v.mv_data, v.mv_size);
+    return SILT_OK;
+}
+
+static int cursor_of(struct silt_kv_txn *txn, enum silt_db db, MDB_cursor **ret)
+{
+    int rc = 0;
+    if (!txn->cursors[db])
+        rc = mdb_cursor_open(txn->txn, txn->kv->dbi[db], &txn->cursors[db]);
+    else if (!txn->placed[db])
+        rc = mdb_cursor_renew(txn->txn, txn->cursors[db]);
+    txn->placed[db] = true;
+    *ret = txn->cursors[db];
+    return rc;
+}
+
+static enum silt_status give(struct silt_kv_txn *txn, enum silt_db db, int rc, MDB_val k, MDB_val v,
+                             struct silt_kv_pair *ret, struct silt_err *err)
+{
+    if (rc == MDB_NOTFOUND) return SILT_END;
+    if (rc != 0) return kv_fail(txn->kv, rc, db_names[db], err);
+    if (!inside(txn, k) || !inside(txn, v)) return outside(txn, db, err);
+    ret->key = silt_view(k.mv_data, k.mv_size);
+    ret->value = silt_view(v.mv_data, v.mv_size);
+    return SILT_OK;
+}
+
+enum silt_status silt_kv_at_or_above(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                                     struct silt_kv_pair *ret, struct silt_err *err)
+{
+    MDB_cursor *cursor;
+    MDB_val k = to_val(key), v = {0, NULL};
+    int rc = cursor_of(txn, db, &cursor);
+    if (rc == 0) rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+    return give(txn, db, rc, k, v, ret, err);
+}
+
+enum silt_status silt_kv_at_or_below(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                                     struct silt_kv_pair *ret, struct silt_err *err)
+{
+    MDB_cursor *cursor;
+    MDB_val k = to_val(key), v = {0, NULL};
+    int rc = cursor_of(txn, db, &cursor);
+    if (rc == 0) rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+    if (rc == MDB_NOTFOUND)
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+    else if (rc == 0 && !silt_view_equal(silt_view(k.mv_data, k.mv_size), key))
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
+    return give(txn, db, rc, k, v, ret, err);
+}
+
+static enum silt_status step(struct silt_kv_txn *txn, enum silt_db db, MDB_cursor_op op,
+                             struct silt_kv_pair *ret, struct silt_err *err)
+{
+    MDB_val k = {0, NULL}, v = {0, NULL};
+    int rc = mdb_cursor_get(txn->cursors[db], &k, &v, op);
+    return give(txn, db, rc, k, v, ret, err);
+}
+
+enum silt_status silt_kv_next(struct silt_kv_txn *txn, enum silt_db db, struct silt_kv_pair *ret,
+                              struct silt_err *err)
+{
+    return step(txn, db, MDB_NEXT, ret, err);
+}
+
+enum silt_status silt_kv_prev(struct silt_kv_txn *txn, enum silt_db db, struct silt_kv_pair *ret,
+                              struct silt_err *err)
+{
+    return step(txn, db, MDB_PREV, ret, err);
+}
+
+enum silt_status silt_kv_put(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                             struct silt_view value, struct silt_err *err)
+{
+    MDB_val k = to_val(key), v = to_val(value);
+    int rc = mdb_put(txn->txn, txn->kv->dbi[db], &k, &v, 0);
+    if (rc != 0) return kv_fail(txn->kv, rc, "cannot write", err);
+    txn->put_bytes += key.len + value.len;
+    return SILT_OK;
+}
+
+/* ---- size ---- */
+
+static enum silt_status set_map(struct silt_kv *kv, uint64_t bytes, struct silt_err *err)
+{
+    int rc = mdb_env_set_mapsize(kv->env, bytes);
+    if (rc == 0) return SILT_OK;
+    return silt_fail(err, SILT_ERR_STORE_LOST, "%s cannot be mapped: %s", kv->file,
+                     mdb_strerror(rc));
+}
+
+enum silt_status silt_kv_remap(struct silt_kv *kv, struct silt_err *err)
+{
+    if (mdb_env_set_mapsize(kv->env, 0) == 0) return SILT_OK; /* as large as the writer says */
+    return set_map(kv, MAP_LEAST, err); /* LMDB raises it to what the file needs */
+}
+
+enum silt_status silt_kv_grow(struct silt_kv *kv, uint64_t limit, struct silt_err *err)
+{
+    MDB_envinfo info;
+    int rc = mdb_env_info(kv->env, &info);
+    if (rc != 0) return kv_fail(kv, rc, "cannot tell its size", err);
+    if (info.me_mapsize >= limit) {
+        silt_fail(err, SILT_ERR_MAP_FULL, "%s reached its limit of %llu bytes", kv->file,
+                  (unsigned long long)limit);
+        silt_hint(err, "raise archive: map-limit");
+        return SILT_ERR_MAP_FULL;
+    }
+    uint64_t more = info.me_mapsize > limit / 2 ? limit : info.me_mapsize * 2;
+    if (mdb_env_set_mapsize(kv->env, more) == 0) return SILT_OK;
+    enum silt_status status = set_map(kv, info.me_mapsize, err);
+    if (status != SILT_OK) return status;
+    return silt_fail(err, SILT_ERR_MAP_FULL, "no address space to map %llu bytes of %s",
+                     (unsigned long long)more, kv->file);
+}
+
+/* Pages that hold nothing, by LMDB's own list of them. */
+static int count_free(MDB_txn *txn, uint64_t *ret)
+{
+    MDB_cursor *cursor;
+    MDB_val k, v;
+    int rc = mdb_cursor_open(txn, FREE_DBI, &cursor);
+    if (rc != 0) return rc;
+    for (*ret = 0; (rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0;) {
+        size_t count = 0;
+        if (v.mv_size >= sizeof count) memcpy(&count, v.mv_data, sizeof count);
+        *ret += count;
+    }
+    mdb_cursor_close(cursor);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+enum silt_status silt_kv_space(struct silt_kv *kv, struct silt_kv_txn *txn,
+                               struct silt_store_space *ret, struct silt_err *err)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    struct stat st;
+    uint64_t free_pages = 0;
+    int rc = mdb_env_info(kv->env, &info);
+    if (rc == 0) rc = mdb_env_stat(kv->env, &stat_of);
+    if (rc == 0) rc = count_free(txn->txn, &free_pages);
+    if (rc == 0 && stat(kv->file, &st) != 0) rc = errno;
+    if (rc != 0) return kv_fail(kv, rc, "cannot tell its size", err);
+    uint64_t pages = (uint64_t)info.me_last_pgno + 1;
+    if (free_pages > pages) free_pages = pages;
+    *ret = (struct silt_store_space){
+        .file_bytes = (uint64_t)st.st_size,
+        .used_bytes = (pages - free_pages) * stat_of.ms_psize,
+        .free_bytes = free_pages * stat_of.ms_psize,
+        .map_bytes = info.me_mapsize,
+        .readers = info.me_numreaders,
+    };
+    return SILT_OK;
+}
+
+enum silt_status silt_kv_clear_dead_readers(struct silt_kv *kv, int *ret_count,
+                                            struct silt_err *err)
+{
+    int dead = 0;
+    int rc = mdb_reader_check(kv->env, &dead);
+    if (rc != 0) return kv_fail(kv, rc, "cannot look through its readers", err);
+    *ret_count = dead;
+    return SILT_OK;
+}
