@@ -1,5 +1,5 @@
-/* From facts and marker to a conclusion: the table of protocol.md §3 as a pure function. Rows that audit conclude SILT_CUSTODY_DOUBT (the audit itself is not
- * built yet): the stream is neither folded nor trimmed, the reason is durable and shown. */
+/* From facts and marker to a conclusion: the table of protocol.md §3 as a pure function, and the gap arithmetic of §6. Rows that audit conclude
+ * SILT_CUSTODY_DOUBT (the audit itself is not built yet): the stream is neither folded nor trimmed, the reason is durable and shown. Knows no server and no store. */
 #ifndef SILT_CUSTODY_H
 #define SILT_CUSTODY_H
 
@@ -7,7 +7,7 @@
 #include "rows.h"
 
 enum silt_custody_row {
-    SILT_CUSTODY_FIRST_CONTACT, /* no row in the archive; no marker, or ours at 0-0 */
+    SILT_CUSTODY_FIRST_CONTACT, /* nothing folded yet; no marker, or the row's at 0-0 */
     SILT_CUSTODY_CONTINUES,     /* fold (C, LAST] */
     SILT_CUSTODY_MOVE_MARKER,   /* crash between commit and marker: move it by the script */
     SILT_CUSTODY_CLAIMED,       /* another archive's marker */
@@ -48,5 +48,18 @@ struct silt_gap_sum {
     uint64_t custody_added; /* A of the commit */
 };
 struct silt_gap_sum silt_gap_count(const struct silt_gap_input *input);
+
+/* Where missing entries lay and why, as far as the looks of a fetch tell. */
+struct silt_gap_evidence {
+    struct silt_wire_id custody; /* C before the fold */
+    struct silt_wire_id last;    /* LAST of the look that set the target */
+    bool has_first;              /* of the last look of the fetch that still continued */
+    struct silt_wire_id first;
+    struct silt_wire_id max_deleted; /* the highest of those looks */
+};
+/* FIRST > C or none, or MAXDEL > C: otherwise missing entries break the chain (protocol §3). */
+bool silt_gap_is_explained(const struct silt_gap_evidence *evidence);
+/* Range, precision, count and cause; life and time are the caller's. missing > 0 and explained. */
+struct silt_gap_row silt_gap_describe(const struct silt_gap_evidence *evidence, uint64_t missing);
 
 #endif

@@ -28,6 +28,11 @@ struct silt_plan {
     enum silt_held_by held_by;
     size_t held_floor; /* index into floors for GROUP and PENDING */
 };
+/* Is a group that wants entries from `floor` on so far behind that group-limit no longer lets it hold (protocol §4)? oldest_held: the oldest live entry it
+ * holds; behind: entries from its floor on. */
+bool silt_plan_releases(const struct silt_keep *limit, uint64_t now_ms,
+                        struct silt_wire_id oldest_held, uint64_t behind);
+
 /* The lowest of: what keep asks to remove (an entry stays only while every limit given allows it), succ(C), the group floors, the newest entry. */
 struct silt_plan silt_plan_trim(const struct silt_plan_input *input);
 

@@ -188,6 +188,7 @@ enum silt_status silt_stream_row_encode(const struct silt_stream_row *row, struc
     put_u(&w, row->custody_added);
     put_u(&w, row->marker_number);
     put_bool(&w, row->marker_seen);
+    put_id(&w, row->marker_found);
     put_bool(&w, row->has_facts);
     put_facts(&w, &row->facts);
     put_groups(&w, row->groups, row->group_count);
@@ -251,7 +252,8 @@ static bool get_stream_head(struct silt_reader *r, struct silt_stream_row *ret)
            get_u(r, &ret->life) && get_u(r, &ret->incarnation) && get_bool(r, &ret->folded_any) &&
            get_id(r, &ret->watermark) && get_id(r, &ret->custody) &&
            get_u(r, &ret->custody_added) && get_u(r, &ret->marker_number) &&
-           get_bool(r, &ret->marker_seen) && get_bool(r, &ret->has_facts) &&
+           get_bool(r, &ret->marker_seen) && get_id(r, &ret->marker_found) &&
+           get_bool(r, &ret->has_facts) &&
            get_facts(r, &ret->facts);
 }
 

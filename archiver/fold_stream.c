@@ -1,0 +1,348 @@
+/* One stream's fold: what is to go (the whole of it, or what must go), the pages through the worker, the gap arithmetic, the row; all into the batch of the
+ * pass. Commits nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "cycle_priv.h"
+#include "faultpoint.h"
+#include "log.h"
+
+/* Up to where a fold goes: everything up to `target`, and beyond that up to `entries` entries in all. */
+struct goal {
+    struct silt_wire_id through; /* all up to here must go */
+    uint64_t entries;            /* so many from the front must go, wherever they end */
+};
+
+/* Live entries up to C, at most: what the archive has there. */
+static enum silt_status live_below(struct silt_archiver *archiver, const struct silt_work *work,
+                                   uint64_t *ret, struct silt_err *err)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    const struct silt_facts *facts = &archiver->look.facts;
+    struct silt_range damaged;
+    *ret = 0;
+    if (!row->folded_any || silt_wire_id_less(row->custody, facts->first)) return SILT_OK;
+    return silt_archive_count(archiver->source, row->life, row->ns,
+                              (struct silt_range){facts->first, row->custody}, ret, &damaged, err);
+}
+
+/* fold: on-trim. An entry must go when any limit says so; the newest never goes. */
+static enum silt_status must_go(struct silt_archiver *archiver, struct silt_work *work,
+                                struct goal *ret, struct silt_err *err)
+{
+    const struct silt_keep *keep = &work->config->keep;
+    const struct silt_look *look = &archiver->look;
+    *ret = (struct goal){0};
+    struct silt_wire_id below_newest;
+    if (!look->facts.has_first || !silt_wire_id_prev(look->last.id, &below_newest)) return SILT_OK;
+    if (keep->has_age && archiver->now_ms > keep->age_ms)
+        silt_wire_id_prev((struct silt_wire_id){archiver->now_ms - keep->age_ms, 0}, &ret->through);
+    if (keep->has_bytes) {
+        enum silt_status status = silt_floors_live_bytes(archiver, work, err);
+        if (status != SILT_OK) return status;
+        struct silt_wire_id below = SILT_WIRE_ID_MIN;
+        if (work->state->has_bytes_floor && silt_wire_id_prev(work->state->bytes_floor, &below) &&
+            silt_wire_id_less(ret->through, below))
+            ret->through = below;
+    }
+    if (silt_wire_id_less(below_newest, ret->through)) ret->through = below_newest;
+    if (keep->has_entries) {
+        uint64_t live = 0, stays = keep->entries > 0 ? keep->entries : 1;
+        enum silt_status status = live_below(archiver, work, &live, err);
+        if (status != SILT_OK) return status;
+        if (look->facts.length > stays && look->facts.length - stays > live)
+            ret->entries = look->facts.length - stays - live;
+    }
+    return SILT_OK;
+}
+
+/* ---- fetching ---- */
+
+static struct silt_fetch_request prepare(const struct silt_archiver *archiver,
+                                         const struct silt_work *work, const char *marker,
+                                         const struct silt_custody *custody)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    return (struct silt_fetch_request){.key = silt_work_key(work),
+                                       .marker = silt_view_str(marker),
+                                       .marker_at = custody->marker_at,
+                                       .opening = &archiver->look.facts,
+                                       .after = row->folded_any ? row->custody : SILT_WIRE_ID_MIN,
+                                       .max_entries = SILT_FOLD_ENTRIES,
+                                       .max_bytes = SILT_FOLD_BYTES,
+                                       .page_entries = archiver->config->page_entries,
+                                       .page_bytes = archiver->config->page_bytes,
+                                       .stop_at_foreign =
+                                           work->config->on_foreign == SILT_FOREIGN_HOLD &&
+                                           !silt_namespace_is_none(row->ns),
+                                       .ns = row->ns};
+}
+
+/* A second run goes on where the first ended. */
+static enum silt_status fetch_more(struct silt_archiver *archiver, struct silt_work *work,
+                                   struct silt_fetch_request *request, struct silt_fetch *fetch,
+                                   struct silt_err *err)
+{
+    struct silt_fetch next;
+    request->after = fetch->through;
+    enum silt_status status = silt_fetch_run(archiver->conn, archiver->worker, request,
+                                             &work->state->page_size, &next, err);
+    next.count += fetch->count;
+    next.bytes += fetch->bytes;
+    next.evidence.custody = fetch->evidence.custody;
+    if (silt_wire_id_less(next.evidence.max_deleted, fetch->evidence.max_deleted))
+        next.evidence.max_deleted = fetch->evidence.max_deleted;
+    *fetch = next;
+    return status;
+}
+
+static enum silt_status fetch(struct silt_archiver *archiver, struct silt_work *work,
+                              struct silt_fetch_request *request, struct silt_fetch *ret,
+                              struct silt_err *err)
+{
+    struct silt_wire_id last = archiver->look.facts.last;
+    request->target = last;
+    if (work->config->fold == SILT_FOLD_CONTINUOUS)
+        return silt_fetch_run(archiver->conn, archiver->worker, request, &work->state->page_size,
+                              ret, err);
+    struct goal goal;
+    struct silt_wire_id after = request->after;
+    enum silt_status status = must_go(archiver, work, &goal, err);
+    if (status != SILT_OK) return status;
+    request->max_entries = goal.entries < SILT_FOLD_ENTRIES ? goal.entries : SILT_FOLD_ENTRIES;
+    status = silt_fetch_run(archiver->conn, archiver->worker, request, &work->state->page_size, ret,
+                            err);
+    bool whole = status == SILT_OK && !ret->broken && !ret->met_foreign;
+    if (whole && silt_wire_id_less(ret->through, goal.through) && ret->count < SILT_FOLD_ENTRIES &&
+        ret->bytes < SILT_FOLD_BYTES) {
+        request->target = goal.through;
+        request->max_entries = SILT_FOLD_ENTRIES - ret->count;
+        status = fetch_more(archiver, work, request, ret, err);
+        ret->reached = ret->reached && silt_wire_id_compare(goal.through, last) >= 0;
+    }
+    request->after = after;
+    work->state->partial = ret->count >= SILT_FOLD_ENTRIES || ret->bytes >= SILT_FOLD_BYTES;
+    return status;
+}
+
+static enum silt_status load_tail(struct silt_archiver *archiver, const struct silt_stream_row *row,
+                                  struct silt_view *ret, struct silt_err *err)
+{
+    struct silt_segment_info info;
+    enum silt_status status =
+        silt_store_segment(archiver->store, row->life, row->ns, SILT_WIRE_ID_MAX,
+                           SILT_SEEK_BACKWARD, &archiver->value, &info, err);
+    *ret = status == SILT_OK ? silt_buf_view(&archiver->value) : silt_view(NULL, 0);
+    return status == SILT_END ? SILT_OK : status;
+}
+
+/* ---- the arithmetic ---- */
+
+struct outcome {
+    bool doubt;
+    char reason[200];
+    bool reached;
+    struct silt_gap_sum gap;
+    struct silt_gap_row gap_row;
+    struct silt_wire_id custody;
+};
+
+static bool all_above(const struct silt_facts *facts, struct silt_wire_id custody)
+{
+    return !facts->has_first || silt_wire_id_less(custody, facts->first);
+}
+
+/* protocol §6. The facts are those of the look that set the target, never of a later one. */
+static void settle_gap(const struct silt_archiver *archiver, const struct silt_work *work,
+                       const struct silt_fetch_request *request, const struct silt_fetch *fetch,
+                       struct outcome *ret)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    const struct silt_facts *opening = &archiver->look.facts;
+    struct silt_gap_input input = {.added_now = opening->entries_added,
+                                   .custody_added = row->folded_any ? row->custody_added : 0,
+                                   .length_now = opening->length,
+                                   .fetched = fetch->count,
+                                   .reached_last = fetch->reached,
+                                   .all_above_custody = all_above(opening, request->after)};
+    ret->reached = fetch->reached;
+    ret->custody = fetch->reached ? opening->last : fetch->through;
+    ret->gap = silt_gap_count(&input);
+    if (ret->gap.breaks) {
+        ret->doubt = true;
+        snprintf(ret->reason, sizeof ret->reason,
+                 "%" PRIu64 " entries above the watermark where entries-added promises %" PRIu64,
+                 fetch->count, opening->entries_added - input.custody_added);
+        return;
+    }
+    if (ret->gap.missing == 0) return;
+    struct silt_gap_evidence at_look = {.custody = request->after,
+                                        .last = opening->last,
+                                        .has_first = opening->has_first,
+                                        .first = opening->first,
+                                        .max_deleted = opening->max_deleted};
+    /* Already missing at the look: what went since then says nothing about where they lay. */
+    bool then = input.all_above_custody &&
+                opening->entries_added - input.custody_added - opening->length == ret->gap.missing;
+    const struct silt_gap_evidence *evidence = then ? &at_look : &fetch->evidence;
+    if (!silt_gap_is_explained(evidence)) {
+        ret->doubt = true;
+        snprintf(ret->reason, sizeof ret->reason,
+                 "%" PRIu64
+                 " entries above the watermark are missing and nothing shows who removed them",
+                 ret->gap.missing);
+        return;
+    }
+    ret->gap_row = silt_gap_describe(evidence, ret->gap.missing);
+    ret->gap_row.life = row->life;
+    ret->gap_row.noticed_ms = archiver->now_ms;
+}
+
+/* ---- the batch ---- */
+
+static enum silt_status group_facts(const struct silt_look *look, struct silt_buf *ret)
+{
+    for (size_t i = 0; i < look->group_count; i++) {
+        const struct silt_look_group *group = &look->groups[i];
+        if (group->is_silt) continue;
+        struct silt_group_fact fact = {group->name, group->last_delivered, group->entries_read,
+                                       group->pending};
+        enum silt_status status = silt_buf_put(ret, &fact, sizeof fact);
+        if (status != SILT_OK) return status;
+    }
+    return SILT_OK;
+}
+
+static void fill_row(const struct silt_archiver *archiver, const struct silt_work *work,
+                     const struct silt_custody *custody, const struct outcome *outcome,
+                     const struct silt_fold_sum *sum, struct silt_stream_row *row)
+{
+    *row = work->stream.row;
+    row->folded_any = true;
+    row->watermark = row->custody = outcome->custody;
+    row->custody_added = outcome->gap.custody_added;
+    row->marker_seen = true;
+    row->marker_found = custody->marker_at;
+    row->has_facts = true;
+    row->facts = archiver->look.facts;
+    row->folded_entries += sum->count;
+    row->folded_bytes += sum->values_bytes;
+    row->foreign_entries += sum->foreign_count;
+    row->gap_entries += outcome->gap.missing;
+    row->trimmed_entries += work->state->trimmed_unsaved;
+    if (work->state->dirty) row->trim_threshold = work->state->threshold_sent;
+    if (work->state->dirty) row->trimmed_at_ms = archiver->now_ms;
+    if (sum->count > 0) row->folded_at_ms = archiver->now_ms;
+}
+
+static enum silt_status put_segments(struct silt_archiver *archiver, struct silt_err *err)
+{
+    size_t count;
+    const struct silt_fold_segment *segments =
+        silt_fold_segments(silt_worker_fold(archiver->worker), &count);
+    for (size_t i = 0; i < count; i++) {
+        enum silt_status status = silt_batch_segment(archiver->batch, &segments[i].info,
+                                                     segments[i].value, segments[i].replaces_tail);
+        if (status != SILT_OK) return silt_fail(err, status, NULL);
+    }
+    return SILT_OK;
+}
+
+static enum silt_status put(struct silt_archiver *archiver, struct silt_work *work,
+                            const struct silt_custody *custody, const struct outcome *outcome,
+                            const struct silt_fold_sum *sum, struct silt_err *err)
+{
+    SILT_CLEANUP(silt_buf_release) struct silt_buf groups = {0};
+    struct silt_stream_row row;
+    fill_row(archiver, work, custody, outcome, sum, &row);
+    enum silt_status status = group_facts(&archiver->look, &groups);
+    row.groups = (const struct silt_group_fact *)(const void *)groups.at;
+    row.group_count = groups.len / sizeof(struct silt_group_fact);
+    if (status == SILT_OK) status = silt_batch_stream(archiver->batch, &row);
+    if (status == SILT_OK && outcome->gap.missing > 0)
+        status = silt_batch_gap(archiver->batch, &outcome->gap_row);
+    if (status != SILT_OK) return silt_fail(err, status, NULL);
+    return sum->count > 0 ? put_segments(archiver, err) : SILT_OK;
+}
+
+static void tell(const struct silt_work *work, const struct outcome *outcome,
+                 const struct silt_fold_sum *sum)
+{
+    if (outcome->gap.missing > 0)
+        SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", silt_work_key(work)),
+                 SILT_ID("after", outcome->gap_row.range.after),
+                 SILT_ID("through", outcome->gap_row.range.through),
+                 SILT_NUM("entries", outcome->gap.missing),
+                 SILT_STR("cause", silt_gap_cause_name(outcome->gap_row.cause)),
+                 SILT_STR("copy", "none: they were removed before they were folded"));
+    if (sum->count > 0)
+        SILT_LOG(SILT_LOG_DEBUG, "folding", SILT_KEY("stream", silt_work_key(work)),
+                 SILT_ID("first", sum->first), SILT_ID("last", sum->last),
+                 SILT_NUM("entries", sum->count));
+}
+
+/* Does anything have to be stored? C moves, a gap was found, or the object is met for the first time. */
+static bool is_news(const struct silt_work *work, const struct outcome *outcome)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    return !row->folded_any || outcome->gap.missing > 0 ||
+           !silt_wire_id_equal(row->custody, outcome->custody);
+}
+
+static enum silt_status conclude(struct silt_archiver *archiver, struct silt_work *work,
+                                 const struct silt_custody *custody,
+                                 const struct silt_fetch_request *request,
+                                 const struct silt_fetch *fetched, struct silt_err *err)
+{
+    enum silt_status status = silt_worker_finish(archiver->worker, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-prove"))
+        status = silt_fail(err, SILT_ERR_PROOF, "a test failed after the proof");
+    if (status != SILT_OK) return status;
+    const struct silt_fold_sum *sum = silt_fold_sum(silt_worker_fold(archiver->worker));
+    struct silt_work_state *state = work->state;
+    struct outcome outcome = {0};
+    settle_gap(archiver, work, request, fetched, &outcome);
+    if (outcome.doubt) return silt_judge_doubt(archiver, work, outcome.reason, err);
+    state->met_foreign = fetched->met_foreign;
+    state->counted = fetched->reached || all_above(&archiver->look.facts, request->after);
+    if (!is_news(work, &outcome)) return SILT_OK;
+    status = put(archiver, work, custody, &outcome, sum, err);
+    if (status != SILT_OK) return status;
+    tell(work, &outcome, sum);
+    state->pending = true;
+    state->pending_after = request->after;
+    state->sum = *sum;
+    return SILT_OK;
+}
+
+enum silt_status silt_fold_stream(struct silt_archiver *archiver, struct silt_work *work,
+                                  const struct silt_custody *custody, struct silt_err *err)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    const struct silt_facts *facts = &archiver->look.facts;
+    work->state->partial = false;
+    if (row->folded_any && silt_wire_id_equal(row->custody, facts->last) &&
+        row->custody_added == facts->entries_added) {
+        work->state->counted = true; /* nothing was added above C, so nothing was added at all */
+        return SILT_OK;
+    }
+    char marker[SILT_MARKER_TEXT];
+    struct silt_view tail;
+    silt_work_marker(archiver, work, marker);
+    struct silt_fetch_request request = prepare(archiver, work, marker, custody);
+    enum silt_status status = load_tail(archiver, row, &tail, err);
+    if (status == SILT_OK)
+        status = silt_worker_begin(archiver->worker, row->life, row->ns, tail, err);
+    if (status != SILT_OK) return status;
+    struct silt_fetch fetched = {.through = request.after, .evidence = {.custody = request.after}};
+    enum silt_status fetch_status = fetch(archiver, work, &request, &fetched, err);
+    if (work->config->fold == SILT_FOLD_CONTINUOUS)
+        work->state->partial = !fetched.reached && !fetched.met_foreign;
+    /* What came before a failure is whole and proven: it is kept, and the failure told. */
+    struct silt_err kept = err ? *err : (struct silt_err){0};
+    status = conclude(archiver, work, custody, &request, &fetched, err);
+    if (status != SILT_OK || fetch_status == SILT_OK) return status;
+    if (err) *err = kept;
+    return fetch_status;
+}

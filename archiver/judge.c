@@ -1,0 +1,396 @@
+/* From a look to a permission: the table of custody.c applied, its verdict made durable before anything else is touched, first contact made, and what the
+ * look shows compared with the archive. Must not fold or trim. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "cycle_priv.h"
+#include "faultpoint.h"
+#include "log.h"
+
+enum { FIRST_CONTACT_LOOKS = 4 };
+
+static enum silt_status reload(struct silt_archiver *archiver, struct silt_work *work,
+                               uint64_t number, struct silt_err *err)
+{
+    return silt_store_stream_number(archiver->store, number, &work->stream, err);
+}
+
+/* One row of its own commit. gap: NULL or a row that goes with it. */
+static enum silt_status commit_row(struct silt_archiver *archiver, struct silt_work *work,
+                                   const struct silt_stream_row *row,
+                                   const struct silt_gap_row *gap, struct silt_err *err)
+{
+    silt_batch_clear(archiver->verdict);
+    enum silt_status status = silt_batch_stream(archiver->verdict, row);
+    if (status == SILT_OK && gap) status = silt_batch_gap(archiver->verdict, gap);
+    if (status != SILT_OK) return silt_fail(err, status, NULL);
+    uint64_t number = row->number;
+    status = silt_store_commit(archiver->store, archiver->verdict, err);
+    return status == SILT_OK ? reload(archiver, work, number, err) : status;
+}
+
+static void hold(struct silt_work *work, const char *reason)
+{
+    work->held_by = SILT_HELD_VERDICT;
+    work->settled = true;
+    snprintf(work->held_name, sizeof work->held_name, "%s", reason);
+}
+
+enum silt_status silt_judge_doubt(struct silt_archiver *archiver, struct silt_work *work,
+                                  const char *reason, struct silt_err *err)
+{
+    struct silt_stream_row row = work->stream.row;
+    hold(work, reason);
+    work->status = silt_fail(&work->err, SILT_ERR_DOUBT, "%s", reason);
+    silt_hint(
+        &work->err,
+        "nothing is folded or trimmed until the stream has been audited; what is archived stays readable");
+    silt_err_set_stream(&work->err, work->key.at, work->key.len);
+    if (row.verdict == SILT_VERDICT_AUDIT_PENDING) return SILT_OK;
+    row.verdict = SILT_VERDICT_AUDIT_PENDING;
+    row.verdict_reason = silt_view_str(reason);
+    row.verdict_facts = archiver->look.facts;
+    row.verdict_at_ms = archiver->now_ms;
+    work->changed = true;
+    SILT_LOG(SILT_LOG_WARN, "doubt", SILT_KEY("stream", silt_work_key(work)),
+             SILT_STR("reason", reason), SILT_ID("watermark", row.watermark));
+    enum silt_status status = commit_row(archiver, work, &row, NULL, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-verdict"))
+        status = silt_fail(err, SILT_ERR_IO, "a test failed after the verdict");
+    return status;
+}
+
+/* Verdicts that lift by themselves: stored when they change, so that a restart and every reader knows. */
+static enum silt_status note_verdict(struct silt_archiver *archiver, struct silt_work *work,
+                                     enum silt_verdict verdict, const char *reason,
+                                     struct silt_err *err)
+{
+    if (work->stream.row.number == 0) return SILT_OK;
+    struct silt_stream_row row = work->stream.row;
+    if (row.verdict == verdict && silt_view_equal(row.verdict_reason, silt_view_str(reason)))
+        return SILT_OK;
+    struct silt_gap_row gap = {.life = row.life,
+                               .range = {row.custody, row.facts.last},
+                               .precision = SILT_GAP_AT_LEAST,
+                               .has_count = true,
+                               .noticed_ms = archiver->now_ms};
+    uint64_t seen = row.facts.entries_added > work->state->added_seen ? row.facts.entries_added
+                                                                      : work->state->added_seen;
+    bool gone = verdict == SILT_VERDICT_WAITING && row.verdict == SILT_VERDICT_CLEAR &&
+                archiver->look.state != SILT_LOOK_STREAM;
+    bool lost = gone && row.folded_any && seen > row.custody_added;
+    if (lost) {
+        gap.count = gap.count_max = seen - row.custody_added;
+        if (silt_wire_id_compare(gap.range.through, gap.range.after) <= 0 &&
+            !silt_wire_id_next(gap.range.after, &gap.range.through))
+            gap.range.through = gap.range.after;
+        row.gap_entries += gap.count;
+    }
+    row.verdict = verdict;
+    row.verdict_reason = silt_view_str(reason);
+    row.verdict_at_ms = archiver->now_ms;
+    work->changed = true;
+    SILT_LOG(verdict == SILT_VERDICT_CLEAR ? SILT_LOG_INFO : SILT_LOG_WARN, "verdict",
+             SILT_KEY("stream", silt_work_key(work)),
+             SILT_STR("verdict", silt_verdict_name(verdict)), SILT_STR("reason", reason));
+    return commit_row(archiver, work, &row, lost ? &gap : NULL, err);
+}
+
+static enum silt_status stop(struct silt_archiver *archiver, struct silt_work *work,
+                             enum silt_verdict verdict, enum silt_status code, const char *reason,
+                             struct silt_err *err)
+{
+    hold(work, reason);
+    work->status = code;
+    if (code != SILT_OK) {
+        silt_fail(&work->err, code, "%s", reason);
+        if (code != SILT_ERR_WRONG_TYPE)
+            silt_hint(&work->err, "`silt adopt` decides which archive goes on");
+        silt_err_set_stream(&work->err, work->key.at, work->key.len);
+    }
+    return note_verdict(archiver, work, verdict, reason, err);
+}
+
+/* ---- first contact ---- */
+
+static enum silt_status make_row(struct silt_archiver *archiver, struct silt_work *work,
+                                 struct silt_err *err)
+{
+    struct silt_stream_row row = {.name = silt_work_key(work), .ns = work->config->ns};
+    /* The number says that this copy of the archive read this object: random, and durable before the marker is made (protocol §1). */
+    if (getrandom(&row.marker_number, sizeof row.marker_number, 0) !=
+        (ssize_t)sizeof row.marker_number)
+        return silt_fail_errno(err, errno, "no random number for the marker");
+    enum silt_status status = silt_store_new_stream(archiver->store, &row.number, &row.life, err);
+    if (status == SILT_OK) status = commit_row(archiver, work, &row, NULL, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-first-row"))
+        status = silt_fail(err, SILT_ERR_IO, "a test failed after the first row");
+    return status;
+}
+
+static void aim_creation(const struct silt_archiver *archiver, const struct silt_work *work,
+                         struct silt_trim_target *target)
+{
+    *target = (struct silt_trim_target){.key = silt_work_key(work),
+                                        .stream = work->stream.row.number,
+                                        .life = work->stream.row.life,
+                                        .generation = silt_conn_generation(archiver->conn),
+                                        .facts = archiver->look.facts,
+                                        .newest = archiver->look.last.id};
+    if (archiver->look.facts.has_first) silt_sha1_entry(&archiver->look.first, target->first_sha1);
+    silt_work_marker(archiver, work, target->marker);
+}
+
+/* Row, then marker at 0-0 by the script; only a later look that shows it counts. */
+static enum silt_status make_contact(struct silt_archiver *archiver, struct silt_work *work,
+                                     struct silt_err *err)
+{
+    enum silt_status status = SILT_OK;
+    if (work->stream.row.number == 0) status = make_row(archiver, work, err);
+    if (status != SILT_OK) return status;
+    struct silt_trim_target target;
+    struct silt_trim_answer answer;
+    aim_creation(archiver, work, &target);
+    status = silt_trim_mark(&archiver->trimmer, archiver->conn, &target, &answer, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-marker-made"))
+        status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    return status == SILT_ERR_STALE ? SILT_OK : status;
+}
+
+/* ---- the look against the archive ---- */
+
+enum silt_status silt_archived(struct silt_archiver *archiver, const struct silt_stream_row *row,
+                               struct silt_wire_id id, struct silt_entry *ret, struct silt_err *err)
+{
+    struct silt_segment_info info;
+    enum silt_status status = silt_store_segment(archiver->store, row->life, row->ns, id,
+                                                 SILT_SEEK_FORWARD, &archiver->value, &info, err);
+    if (status != SILT_OK) return status;
+    if (silt_wire_id_less(id, info.first)) return SILT_END;
+    status = silt_segment_open(archiver->segment, silt_buf_view(&archiver->value), err);
+    if (status != SILT_OK) return status;
+    size_t at = silt_segment_find(archiver->segment, id);
+    if (at == silt_segment_count(archiver->segment) ||
+        !silt_wire_id_equal(silt_segment_id(archiver->segment, at), id))
+        return SILT_END;
+    silt_segment_entry(archiver->segment, at, ret);
+    return SILT_OK;
+}
+
+/* SILT_OK with a reason: it is not as archived. */
+static enum silt_status compare_entry(struct silt_archiver *archiver,
+                                      const struct silt_stream_row *row,
+                                      const struct silt_entry *live, struct silt_compared *seen,
+                                      const char *which, char ret_reason[200], struct silt_err *err)
+{
+    uint64_t digest = silt_entry_digest(live, 0);
+    if (seen->is_set && silt_wire_id_equal(seen->id, live->id) && seen->digest == digest)
+        return SILT_OK;
+    char id[SILT_WIRE_ID_TEXT];
+    struct silt_entry archived;
+    silt_wire_id_format(live->id, id);
+    enum silt_status status = silt_archived(archiver, row, live->id, &archived, err);
+    if (status == SILT_END)
+        snprintf(ret_reason, 200,
+                 "the %s entry %s lies below the watermark and is not in the archive", which, id);
+    else if (status == SILT_OK && !silt_entry_equal(live, &archived))
+        snprintf(ret_reason, 200, "the %s entry %s holds other bytes than in the archive", which,
+                 id);
+    else if (status == SILT_OK)
+        *seen = (struct silt_compared){true, live->id, digest};
+    return status == SILT_END ? SILT_OK : status;
+}
+
+/* First and last live entry, where they are at or below C (protocol §2 step 1): no trim without it. */
+static enum silt_status compare_edges(struct silt_archiver *archiver, struct silt_work *work,
+                                      char ret_reason[200], struct silt_err *err)
+{
+    const struct silt_look *look = &archiver->look;
+    const struct silt_stream_row *row = &work->stream.row;
+    enum silt_status status = SILT_OK;
+    ret_reason[0] = 0;
+    if (!look->facts.has_first || !row->folded_any) return SILT_OK;
+    if (silt_wire_id_compare(look->first.id, row->custody) <= 0)
+        status = compare_entry(archiver, row, &look->first, &work->state->first, "first",
+                               ret_reason, err);
+    if (status == SILT_OK && !ret_reason[0] &&
+        silt_wire_id_compare(look->last.id, row->custody) <= 0)
+        status =
+            compare_entry(archiver, row, &look->last, &work->state->last, "last", ret_reason, err);
+    return status;
+}
+
+/* The archive's next entry against the page's: those that only the archive has were deleted or trimmed since. */
+static enum silt_status compare_page(struct silt_archiver *archiver, const struct silt_page *page,
+                                     char ret_reason[200], struct silt_err *err)
+{
+    struct silt_range damaged;
+    for (size_t i = 0; i < page->entry_count; i++) {
+        const struct silt_entry *live = &page->entries[i];
+        struct silt_archive_entry archived;
+        char id[SILT_WIRE_ID_TEXT];
+        enum silt_status status;
+        do
+            status = silt_archive_source_next(archiver->source, &archived, &damaged, err);
+        while (status == SILT_OK && silt_wire_id_less(archived.entry.id, live->id));
+        if (status != SILT_OK && status != SILT_END) return status;
+        silt_wire_id_format(live->id, id);
+        if (status == SILT_END || !silt_wire_id_equal(archived.entry.id, live->id))
+            snprintf(ret_reason, 200, "entry %s lies below the watermark and is not in the archive",
+                     id);
+        else if (!silt_entry_equal(&archived.entry, live))
+            snprintf(ret_reason, 200, "entry %s holds other bytes than in the archive", id);
+        if (ret_reason[0]) return SILT_OK;
+    }
+    return SILT_OK;
+}
+
+enum silt_status silt_judge_live(struct silt_archiver *archiver, struct silt_work *work,
+                                 const struct silt_custody *custody, struct silt_wire_id through,
+                                 char ret_reason[200], struct silt_err *err)
+{
+    char marker[SILT_MARKER_TEXT];
+    const struct silt_stream_row *row = &work->stream.row;
+    silt_work_marker(archiver, work, marker);
+    ret_reason[0] = 0;
+    enum silt_status status = silt_archive_source_seek(
+        archiver->source, row->life, row->ns,
+        (struct silt_range){archiver->look.facts.first, through}, false, err);
+    struct silt_page_request ask = {.key = silt_work_key(work),
+                                    .from = archiver->look.facts.first,
+                                    .to = through,
+                                    .what = SILT_LOOK_ARCHIVER};
+    for (bool more = status == SILT_OK; more;) {
+        ask.count = silt_page_count(&work->state->page_size, archiver->config->page_entries,
+                                    archiver->config->page_bytes);
+        status = silt_page_append(archiver->conn, &ask, err);
+        if (status == SILT_OK)
+            status = silt_page_receive(archiver->conn, &ask, &archiver->page, err);
+        if (status != SILT_OK) return status;
+        const char *broken = silt_fetch_break(&archiver->look.facts, &archiver->page.look,
+                                              silt_view_str(marker), custody->marker_at);
+        if (broken)
+            return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s", broken);
+        status = compare_page(archiver, &archiver->page, ret_reason, err);
+        if (status != SILT_OK || ret_reason[0] || !archiver->page.full) return status;
+        more = silt_wire_id_next(archiver->page.entries[archiver->page.entry_count - 1].id,
+                                 &ask.from) &&
+               !silt_wire_id_less(through, ask.from);
+    }
+    return status;
+}
+
+/* ---- the judgement ---- */
+
+static void refuse(struct silt_work *work, enum silt_status code, const char *sentence,
+                   const char *hint)
+{
+    work->status = silt_fail(&work->err, code, "%s", sentence);
+    silt_hint(&work->err, "%s", hint);
+    silt_err_set_stream(&work->err, work->key.at, work->key.len);
+    work->held_by = SILT_HELD_VERDICT;
+    snprintf(work->held_name, sizeof work->held_name, "%s", silt_status_sentence(code));
+}
+
+/* What must be so before the table may speak; false: work->status says why not. */
+static bool is_readable(const struct silt_archiver *archiver, struct silt_work *work)
+{
+    const struct silt_look *look = &archiver->look;
+    if (look->state != SILT_LOOK_STREAM) return true;
+    if (look->groups_denied)
+        refuse(work, SILT_ERR_SERVER_DENIED,
+               "XINFO GROUPS is denied: the marker cannot be seen, so nothing is folded or trimmed",
+               "allow xinfo|groups on this key");
+    else if (!look->replication_known)
+        refuse(work, SILT_ERR_SERVER_DENIED,
+               "INFO is denied: a failover could not be noticed, so nothing is folded or trimmed",
+               "allow info");
+    else if (!look->is_master)
+        refuse(work, SILT_ERR_SERVER_READONLY,
+               "the server is a replica: nothing is folded or trimmed",
+               "name the primary's address");
+    return work->status == SILT_OK;
+}
+
+static void take_facts(const struct silt_archiver *archiver, struct silt_work *work)
+{
+    const struct silt_facts *facts = &archiver->look.facts;
+    const struct silt_stream_row *row = silt_work_row(work);
+    bool stream = archiver->look.state == SILT_LOOK_STREAM;
+    work->looked_at_ms = archiver->now_ms;
+    work->live_length = stream ? facts->length : 0;
+    if (stream && facts->entries_added > work->state->added_seen)
+        work->state->added_seen = facts->entries_added;
+    uint64_t base = row && row->folded_any ? row->custody_added : 0;
+    uint64_t above = stream && facts->entries_added > base ? facts->entries_added - base : 0;
+    work->lag_entries = above < work->live_length ? above : work->live_length;
+    struct silt_wire_id oldest = facts->first;
+    if (row && row->folded_any && silt_wire_id_less(oldest, row->custody)) oldest = row->custody;
+    work->lag_ms =
+        work->lag_entries > 0 && archiver->now_ms > oldest.ms ? archiver->now_ms - oldest.ms : 0;
+}
+
+static enum silt_status act(struct silt_archiver *archiver, struct silt_work *work,
+                            struct silt_custody *custody, bool *ret_go, struct silt_err *err)
+{
+    char reason[200];
+    enum silt_status status;
+    switch (custody->row) {
+    case SILT_CUSTODY_CLAIMED:
+        return stop(archiver, work, SILT_VERDICT_CLAIMED, SILT_ERR_CLAIMED, custody->reason, err);
+    case SILT_CUSTODY_OTHER_COPY:
+        return stop(archiver, work, SILT_VERDICT_OTHER_COPY, SILT_ERR_OLDER_COPY, custody->reason,
+                    err);
+    case SILT_CUSTODY_WAIT:
+        return stop(archiver, work, SILT_VERDICT_WAITING,
+                    archiver->look.state == SILT_LOOK_WRONG_TYPE ? SILT_ERR_WRONG_TYPE : SILT_OK,
+                    custody->reason, err);
+    case SILT_CUSTODY_DOUBT: return silt_judge_doubt(archiver, work, custody->reason, err);
+    case SILT_CUSTODY_FIRST_CONTACT:
+    case SILT_CUSTODY_CONTINUES:
+    case SILT_CUSTODY_MOVE_MARKER: break;
+    }
+    status = compare_edges(archiver, work, reason, err);
+    if (status != SILT_OK) return status;
+    if (reason[0]) return silt_judge_doubt(archiver, work, reason, err);
+    *ret_go = true;
+    return note_verdict(archiver, work, SILT_VERDICT_CLEAR, "", err);
+}
+
+enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,
+                            struct silt_custody *ret, bool *ret_go, struct silt_err *err)
+{
+    *ret_go = false;
+    for (int looks = 0; looks < FIRST_CONTACT_LOOKS; looks++) {
+        enum silt_status status = silt_look_call(archiver->conn, silt_work_key(work),
+                                                 SILT_LOOK_ARCHIVER, &archiver->look, err);
+        if (status == SILT_OK && SILT_FAULTPOINT("after-look"))
+            status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+        if (status != SILT_OK) return status;
+        if (!is_readable(archiver, work)) return SILT_OK;
+        take_facts(archiver, work);
+        const struct silt_stream_row *row = silt_work_row(work);
+        if (row && !silt_namespace_equal(row->ns, work->config->ns)) {
+            refuse(
+                work, SILT_ERR_CONFIG,
+                "the archive holds this stream with another kind of ids than the configuration says",
+                "set ids: as it was when the stream was first archived");
+            return SILT_OK;
+        }
+        struct silt_custody_input input = {.row = row,
+                                           .highest_watermark =
+                                               row ? row->watermark : SILT_WIRE_ID_MIN,
+                                           .look = &archiver->look,
+                                           .uuid = archiver->meta.uuid,
+                                           .epoch = archiver->meta.epoch};
+        *ret = silt_custody_decide(&input);
+        if (ret->row != SILT_CUSTODY_FIRST_CONTACT || ret->marker_present)
+            return act(archiver, work, ret, ret_go, err);
+        status = make_contact(archiver, work, err);
+        if (status != SILT_OK) return status;
+    }
+    work->status = silt_fail(&work->err, SILT_ERR_STALE,
+                             "the marker could not be made: the stream changed at each try");
+    return SILT_OK;
+}
