@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "conn.h"
+#include "conn_parse.h"
 
 enum silt_transport { SILT_TRANSPORT_UNIX, SILT_TRANSPORT_TCP, SILT_TRANSPORT_TLS };
 
@@ -51,6 +52,32 @@ void silt_tls_free(struct silt_tls *tls);
 /* As recv and send: bytes moved; 0: the other side has closed (read); -1 with errno EAGAIN and the poll events to wait for, or another errno. */
 ssize_t silt_tls_read(struct silt_tls *tls, void *at, size_t len, short *ret_events);
 ssize_t silt_tls_write(struct silt_tls *tls, const void *at, size_t len, short *ret_events);
+
+struct silt_conn {
+    struct silt_conn_options options; /* its strings are ours */
+    char *user, *password_file, *tls_ca_file;
+    struct silt_address address;
+    int fd; /* -1: closed */
+    struct silt_tls *tls;
+    struct silt_parser *parser;
+    uint8_t *chunk;
+    struct silt_buf out;
+    size_t out_sent;
+    size_t owed;
+    uint64_t generation;
+    char server[64];
+    unsigned denied;
+    struct silt_buf notes;
+    size_t note_at;
+};
+/* As silt_conn_append, without a look at what may have come unasked. */
+SILT_MUST_USE enum silt_status silt_conn_put(struct silt_conn *conn, const struct silt_view *argv,
+                                             size_t argc, struct silt_err *err);
+/* With nothing owed nothing may have come: bytes that nobody asked for would be taken for the answer to the next command. Closes on
+ * SILT_ERR_SERVER_AWAY (the server has closed) and SILT_ERR_SERVER_NONSENSE. */
+SILT_MUST_USE enum silt_status silt_conn_check_idle(struct silt_conn *conn, struct silt_err *err);
+enum silt_status silt_conn_no_memory(struct silt_conn *conn, struct silt_err *err); /* closes */
+struct silt_waiter silt_conn_waiter(const struct silt_conn *conn, uint64_t ms);
 
 /* Commands of a look that this connection's user may not send; forgotten at the next connect. */
 enum silt_look_part { SILT_LOOK_GROUPS = 1, SILT_LOOK_REPLICATION = 2, SILT_LOOK_RANGE = 4 };

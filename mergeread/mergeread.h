@@ -129,6 +129,8 @@ SILT_MUST_USE enum silt_status silt_history_get(struct silt_history *history,
 SILT_MUST_USE enum silt_status silt_history_count(struct silt_history *history,
                                                   const struct silt_cursor_options *which,
                                                   uint64_t *ret_count, struct silt_err *err);
+/* True when the last silt_history_get or _count used the archive alone, because the server was away (allowed) or not named. */
+bool silt_history_was_archive_only(const struct silt_history *history);
 
 #ifdef __cplusplus
 }
