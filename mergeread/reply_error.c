@@ -88,6 +88,10 @@ static struct silt_view without_arguments(struct silt_view text)
 
 enum silt_status silt_reply_error_class(struct silt_view text, struct silt_err *err)
 {
+    /* EXEC itself refused (memory full, demoted, no right to EXEC): the reason stands behind. */
+    static const char because[] = "EXECABORT Transaction discarded because of: ";
+    if (text.len >= sizeof because - 1 && memcmp(text.at, because, sizeof because - 1) == 0)
+        text = silt_view(text.at + sizeof because - 1, text.len - (sizeof because - 1));
     char words[200];
     silt_escape(without_arguments(text), words, sizeof words);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
