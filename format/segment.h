@@ -5,8 +5,10 @@
 
 #include "entry.h"
 
-#define SILT_SEGMENT_COUNT_MAX 65536u   /* entries of one segment */
-#define SILT_SEGMENT_RAW_MAX (1u << 30) /* bytes of the uncompressed columns */
+#define SILT_SEGMENT_COUNT_MAX 65536u                 /* entries of one segment */
+#define SILT_SEGMENT_RAW_MAX (1u << 30)               /* bytes of the uncompressed columns */
+#define SILT_SEGMENT_PLACES_MAX SILT_ENTRY_FIELDS_MAX /* fields of all its different shapes */
+#define SILT_SEGMENT_VALUES_MAX (1u << 24)            /* fields of all its entries */
 
 /* What a segment's header says. */
 struct silt_segment_info {
