@@ -46,27 +46,37 @@ static enum silt_status sample_comment(struct silt_buf *out, const char *indent,
 }
 
 static enum silt_status sample_section(struct silt_buf *out, const char *section,
+                                       const char *indent, const char *first);
+
+/* The setting itself, and what stands inside it. */
+static enum silt_status sample_setting(struct silt_buf *out, const struct silt_setting *setting,
+                                       const char *lead, const char *mark)
+{
+    const char *value = setting->sample ? setting->sample : setting->fallback;
+    enum silt_status status =
+        silt_buf_printf(out, "%s%s%s:%s%s\n", lead, setting->sample_off ? "# " : mark,
+                        setting->name, value ? " " : "", value ? value : "");
+    if (status == SILT_OK && !value && setting->type == SILT_SETTING_SECTION)
+        status = sample_section(out, setting->inside, "  ", NULL);
+    if (status == SILT_OK && setting->type == SILT_SETTING_SECTIONS)
+        status = sample_section(out, setting->inside, "    ", "  ");
+    return status;
+}
+
+/* first: the indentation of a list item's first setting, which carries the dash; NULL: no list. */
+static enum silt_status sample_section(struct silt_buf *out, const char *section,
                                        const char *indent, const char *first)
 {
     enum silt_status status = SILT_OK;
     for (size_t i = 0; i < silt_setting_count && status == SILT_OK; i++) {
         const struct silt_setting *setting = &silt_settings[i];
-        const char *value = setting->sample ? setting->sample : setting->fallback;
+        const char *lead = first ? first : indent;
         if (strcmp(setting->section, section) != 0 || (setting->sample && !*setting->sample))
             continue;
         if (*section == '\0') status = put(out, "\n");
-        if (status == SILT_OK) status = sample_comment(out, first ? first : indent, setting);
-        if (status == SILT_OK)
-            status = silt_buf_printf(out, "%s%s%s:%s%s\n", first ? first : indent,
-                                     setting->sample_off ? "# "
-                                     : first             ? "- "
-                                                         : "",
-                                     setting->name, value ? " " : "", value ? value : "");
+        if (status == SILT_OK) status = sample_comment(out, lead, setting);
+        if (status == SILT_OK) status = sample_setting(out, setting, lead, first ? "- " : "");
         first = NULL;
-        if (status == SILT_OK && !value && setting->type == SILT_SETTING_SECTION)
-            status = sample_section(out, setting->inside, "  ", NULL);
-        if (status == SILT_OK && setting->type == SILT_SETTING_SECTIONS)
-            status = sample_section(out, setting->inside, "    ", "  ");
     }
     return status;
 }
