@@ -201,12 +201,30 @@ static enum silt_status feed(struct silt_conn *conn, size_t *ret_got, short *ret
     return SILT_OK;
 }
 
+/* A trickle must not keep us for ever, a large transfer over a slow line must be able to end: so much progress starts the time anew. */
+struct patience {
+    struct silt_waiter waiter;
+    size_t progress;
+};
+
+static struct patience patience_of(const struct silt_conn *conn)
+{
+    return (struct patience){.waiter = silt_conn_waiter(conn, conn->options.command_timeout_ms)};
+}
+
+/* Bytes have moved: go on at once? Not when none did, nor when the time is over: then the wait says so. */
+static bool moved(const struct silt_conn *conn, struct patience *patience, size_t bytes)
+{
+    patience->progress += bytes;
+    if (patience->progress >= PROGRESS_BYTES) *patience = patience_of(conn);
+    return bytes > 0 && silt_now_ms() < patience->waiter.deadline_ms;
+}
+
 static enum silt_status read_reply(struct silt_conn *conn, struct silt_reply *reply,
                                    struct silt_err *err)
 {
     silt_parser_begin(conn->parser, reply);
-    struct silt_waiter waiter = silt_conn_waiter(conn, conn->options.command_timeout_ms);
-    size_t progress = 0;
+    struct patience patience = patience_of(conn);
     for (;;) {
         enum silt_status status = silt_parser_next(conn->parser);
         if (status == SILT_OK) return SILT_OK;
@@ -215,54 +233,49 @@ static enum silt_status read_reply(struct silt_conn *conn, struct silt_reply *re
         short events = POLLIN;
         status = feed(conn, &got, &events, err);
         if (status != SILT_OK) return status;
-        /* A trickle must not keep us for ever, a large reply over a slow line must be able to come. */
-        progress += got;
-        if (progress >= PROGRESS_BYTES) {
-            progress = 0;
-            waiter.deadline_ms =
-                silt_conn_waiter(conn, conn->options.command_timeout_ms).deadline_ms;
-        }
-        if (got > 0 && silt_now_ms() < waiter.deadline_ms) continue;
-        status = silt_wait(&waiter, conn->fd, events);
+        if (moved(conn, &patience, got)) continue;
+        status = silt_wait(&patience.waiter, conn->fd, events);
         if (status != SILT_OK) return gave_up(conn, err, status, "waiting for");
     }
+}
+
+/* One write. SILT_OK with *ret_sent 0: there is no room now, wait for *ret_events. */
+static enum silt_status send_some(struct silt_conn *conn, size_t *ret_sent, short *ret_events,
+                                  struct silt_err *err)
+{
+    const uint8_t *at = conn->out.at + conn->out_sent;
+    size_t len = conn->out.len - conn->out_sent;
+    *ret_events = POLLOUT;
+    *ret_sent = 0;
+    ssize_t sent = conn->tls != NULL ? silt_tls_write(conn->tls, at, len, ret_events)
+                                     : send(conn->fd, at, len, MSG_NOSIGNAL);
+    if (sent >= 0)
+        *ret_sent = (size_t)sent;
+    else if (errno == EPIPE || errno == ECONNRESET)
+        /* The server has hung up. Its last words (too many clients, protected mode) may still be there to be read: the next receive tells. */
+        *ret_sent = len;
+    else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        return lost(conn, err, strerror(errno));
+    conn->out_sent += *ret_sent;
+    return SILT_OK;
 }
 
 enum silt_status silt_conn_flush(struct silt_conn *conn, struct silt_err *err)
 {
     if (conn->fd < 0) return not_connected(conn, err);
-    struct silt_waiter waiter = silt_conn_waiter(conn, conn->options.command_timeout_ms);
-    size_t progress = 0;
+    struct patience patience = patience_of(conn);
     while (conn->out_sent < conn->out.len) {
-        short events = POLLOUT;
-        const uint8_t *at = conn->out.at + conn->out_sent;
-        size_t len = conn->out.len - conn->out_sent;
-        ssize_t sent = conn->tls != NULL ? silt_tls_write(conn->tls, at, len, &events)
-                                         : send(conn->fd, at, len, MSG_NOSIGNAL);
-        if (sent >= 0) {
-            conn->out_sent += (size_t)sent;
-            progress += (size_t)sent;
-            if (progress < PROGRESS_BYTES) continue;
-            progress = 0;
-            waiter.deadline_ms =
-                silt_conn_waiter(conn, conn->options.command_timeout_ms).deadline_ms;
-            continue;
-        }
-        /* The server has hung up. Its last words (too many clients, protected mode) may still be there to be read, so the next receive tells. */
-        if (errno == EPIPE || errno == ECONNRESET) break;
-        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            return lost(conn, err, strerror(errno));
-        /* It may be waiting for us to take its replies before it reads on. */
-        size_t got = 0;
-        short in_events = POLLIN;
-        bool room = silt_parser_waiting(conn->parser) < conn->options.reply_limit_bytes;
-        if (room) {
-            enum silt_status status = feed(conn, &got, &in_events, err);
-            if (status != SILT_OK) return status;
-        }
-        if (got > 0 && silt_now_ms() < waiter.deadline_ms) continue;
-        enum silt_status status =
-            silt_wait(&waiter, conn->fd, (short)(events | (room ? POLLIN : 0)));
+        size_t sent = 0, got = 0;
+        short events = 0, in_events = POLLIN;
+        enum silt_status status = send_some(conn, &sent, &events, err);
+        if (status != SILT_OK) return status;
+        /* With no room left it may be waiting for us to take its replies before it reads on. */
+        bool take =
+            sent == 0 && silt_parser_waiting(conn->parser) < conn->options.reply_limit_bytes;
+        if (take) status = feed(conn, &got, &in_events, err);
+        if (status != SILT_OK) return status;
+        if (moved(conn, &patience, sent + got)) continue;
+        status = silt_wait(&patience.waiter, conn->fd, (short)(events | (take ? POLLIN : 0)));
         if (status != SILT_OK) return gave_up(conn, err, status, "sending to");
     }
     silt_buf_clear(&conn->out);

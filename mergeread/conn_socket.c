@@ -147,6 +147,14 @@ static enum silt_status gave_up(struct silt_err *err, const struct silt_address 
                      address->text);
 }
 
+/* What became of a connection under way; 0: nothing yet, or done. */
+static int outcome_of(int fd)
+{
+    int problem = 0;
+    socklen_t len = sizeof problem;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &len) == 0 ? problem : errno;
+}
+
 /* Connects one socket address; closes fd on failure. */
 static enum silt_status connect_one(int fd, const struct sockaddr *to, socklen_t to_len,
                                     const struct silt_address *address,
@@ -154,20 +162,16 @@ static enum silt_status connect_one(int fd, const struct sockaddr *to, socklen_t
 {
     enum silt_status status = SILT_OK;
     int problem = 0;
-    while (connect(fd, to, to_len) != 0) {
-        if (errno == EISCONN) break;
-        bool queue_full =
-            errno == EAGAIN; /* UNIX sockets: the listener's queue; there is nothing to poll for */
-        if (!queue_full && errno != EINPROGRESS && errno != EALREADY && errno != EINTR) {
-            problem = errno;
-            break;
+    while (status == SILT_OK && problem == 0 && connect(fd, to, to_len) != 0 && errno != EISCONN) {
+        problem = errno;
+        if (problem ==
+            EAGAIN) { /* UNIX sockets: the listener's queue is full; there is nothing to poll for */
+            status = silt_wait(waiter, -1, 0);
+            problem = 0;
+        } else if (problem == EINPROGRESS || problem == EALREADY || problem == EINTR) {
+            status = silt_wait(waiter, fd, POLLOUT);
+            problem = outcome_of(fd);
         }
-        status = silt_wait(waiter, queue_full ? -1 : fd, POLLOUT);
-        if (status != SILT_OK) break;
-        socklen_t len = sizeof problem;
-        if (!queue_full && getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &len) == 0 &&
-            problem != 0)
-            break;
     }
     if (status == SILT_OK && problem == 0) return SILT_OK;
     close(fd);
@@ -234,39 +238,46 @@ void silt_buf_wipe(struct silt_buf *buf)
     buf->len = 0;
 }
 
+/* Up to `size` bytes of a file; an errno value, or 0. */
+static int read_file(const char *path, char *ret, size_t size, size_t *ret_len)
+{
+    int problem = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    while (problem == 0 && *ret_len < size) {
+        ssize_t got = read(fd, ret + *ret_len, size - *ret_len);
+        if (got == 0) break;
+        if (got > 0)
+            *ret_len += (size_t)got;
+        else if (errno != EINTR)
+            problem = errno;
+    }
+    close(fd);
+    return problem;
+}
+
+static size_t without_line_end(const char *bytes, size_t len)
+{
+    if (len == 0 || bytes[len - 1] != '\n') return len;
+    return len > 1 && bytes[len - 2] == '\r' ? len - 2 : len - 1;
+}
+
 enum silt_status silt_password_read(const char *path, struct silt_buf *ret, struct silt_err *err)
 {
     char bytes[PASSWORD_BYTES_MAX + 3];
     size_t len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int problem = fd < 0 ? errno : 0;
-    while (problem == 0 && len < sizeof bytes) {
-        ssize_t got = read(fd, bytes + len, sizeof bytes - len);
-        if (got == 0) break;
-        if (got > 0)
-            len += (size_t)got;
-        else if (errno != EINTR)
-            problem = errno;
-    }
-    if (fd >= 0) close(fd);
-    if (len > 0 && bytes[len - 1] == '\n') {
-        len--;
-        if (len > 0 && bytes[len - 1] == '\r') len--;
-    }
-    enum silt_status status = SILT_OK;
+    enum silt_status status = SILT_ERR_SERVER_DENIED;
+    int problem = read_file(path, bytes, sizeof bytes, &len);
+    len = without_line_end(bytes, len);
     if (problem != 0)
-        status = silt_fail(err, SILT_ERR_SERVER_DENIED, "cannot read the password file %s: %s",
-                           path, strerror(problem));
+        silt_fail(err, status, "cannot read the password file %s: %s", path, strerror(problem));
     else if (len == 0)
-        status = silt_fail(err, SILT_ERR_SERVER_DENIED, "the password file %s is empty", path);
+        silt_fail(err, status, "the password file %s is empty", path);
     else if (len > PASSWORD_BYTES_MAX)
-        status =
-            silt_fail(err, SILT_ERR_SERVER_DENIED, "the password file %s holds more than %d bytes",
-                      path, PASSWORD_BYTES_MAX);
-    else {
-        status = silt_buf_put(ret, bytes, len);
-        if (status != SILT_OK) status = silt_fail(err, status, NULL);
-    }
+        silt_fail(err, status, "the password file %s holds more than %d bytes", path,
+                  PASSWORD_BYTES_MAX);
+    else if ((status = silt_buf_put(ret, bytes, len)) != SILT_OK)
+        silt_fail(err, status, NULL);
     explicit_bzero(bytes, sizeof bytes);
     return status;
 }

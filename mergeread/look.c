@@ -103,29 +103,47 @@ static void refused(struct outcome *outcome, enum silt_status status, const stru
     outcome->err = *err;
 }
 
+/* Receives one reply that must be this status; an error reply is given as its class. */
+static enum silt_status take_status(struct silt_conn *conn, struct silt_reply *reply,
+                                    const char *text, const char *expected, struct silt_err *err)
+{
+    enum silt_status status = silt_conn_receive(conn, reply, err);
+    if (status == SILT_OK && !is_status(reply, text))
+        return silt_conn_nonsense(conn, err, expected);
+    return status;
+}
+
+/* The answer to one queued command. A part that may be missing and that this user may not ask for is no refusal of the whole. */
+static void take_queued(struct silt_conn *conn, uint8_t part, struct silt_reply *reply,
+                        struct outcome *outcome)
+{
+    struct silt_err err = {0};
+    enum silt_status status = take_status(conn, reply, "QUEUED", "QUEUED within MULTI", &err);
+    bool optional = part == SILT_LOOK_GROUPS || part == SILT_LOOK_REPLICATION;
+    if (status == SILT_OK) return;
+    if (optional && status == SILT_ERR_SERVER_DENIED && is_no_permission(silt_reply_text(reply, 0)))
+        outcome->denied |= part;
+    else
+        refused(outcome, status, &err);
+}
+
 /* MULTI and what was queued; false: the connection is closed, outcome says why. */
 static bool take_queue(struct silt_conn *conn, const uint8_t *list, size_t count,
                        struct silt_reply *reply, struct outcome *outcome)
 {
     struct silt_err err = {0};
-    enum silt_status status = silt_conn_receive(conn, reply, &err);
-    bool began = status == SILT_OK;
-    if (began && !is_status(reply, "OK")) status = silt_conn_nonsense(conn, &err, "OK to MULTI");
+    enum silt_status status = take_status(conn, reply, "OK", "OK to MULTI", &err);
     if (status != SILT_OK) refused(outcome, status, &err);
+    bool began = status == SILT_OK;
     for (size_t i = 0; i < count && silt_conn_is_open(conn); i++) {
+        if (began) {
+            take_queued(conn, list[i], reply, outcome);
+            continue;
+        }
+        /* Without MULTI the commands ran one by one; their answers are of no use. */
         status = silt_conn_receive(conn, reply, &err);
-        if (!began) continue; /* the commands ran one by one; their answers are of no use */
-        if (status == SILT_OK && !is_status(reply, "QUEUED"))
-            status = silt_conn_nonsense(conn, &err, "QUEUED within MULTI");
-        if (status == SILT_OK) continue;
-        bool optional = list[i] == SILT_LOOK_GROUPS || list[i] == SILT_LOOK_REPLICATION;
-        if (status == SILT_ERR_SERVER_DENIED && optional &&
-            is_no_permission(silt_reply_text(reply, 0)))
-            outcome->denied |= list[i];
-        else
-            refused(outcome, status, &err);
+        if (!silt_conn_is_open(conn)) refused(outcome, status, &err);
     }
-    if (!silt_conn_is_open(conn)) refused(outcome, status, &err);
     return silt_conn_is_open(conn);
 }
 
@@ -151,40 +169,43 @@ static void take_exec(struct silt_conn *conn, uint8_t parts, struct silt_reply *
     }
 }
 
-/* Until the transaction has gone through, once more without what this user may not ask for. */
+/* Asks once more, without what this user may not ask for. */
+static enum silt_status ask_again(struct silt_conn *conn, struct silt_view key, uint8_t parts,
+                                  uint8_t denied, const struct silt_page_request *range,
+                                  struct silt_err *err)
+{
+    silt_conn_set_denied(conn, denied);
+    if (silt_conn_owed(conn) != 0) /* the answer would come behind those of others */
+        return silt_fail(err, SILT_ERR_SERVER_BUSY,
+                         "the rights at %s are fewer than thought: look again",
+                         silt_conn_address(conn));
+    parts = (uint8_t)(parts & ~denied);
+    silt_conn_change_note(conn, parts);
+    return send_parts(conn, key, parts, range, err);
+}
+
 static enum silt_status take_transaction(struct silt_conn *conn,
                                          const struct silt_page_request *range,
                                          struct silt_reply *reply, uint8_t *ret_parts,
                                          struct silt_err *err)
 {
-    for (;;) {
+    enum silt_status status;
+    struct silt_view key;
+    do {
         struct outcome outcome = {0};
-        struct silt_view key;
-        if (!silt_conn_first_note(conn, ret_parts, &key)) {
-            /* A close forgets what was owed. */
+        if (!silt_conn_first_note(conn, ret_parts, &key)) /* a close forgets what was owed */
             return silt_fail(err, silt_conn_is_open(conn) ? SILT_ERR_USAGE : SILT_ERR_SERVER_AWAY,
                              "no look at %s is owed", silt_conn_address(conn));
-        }
         if (((*ret_parts & SILT_LOOK_RANGE) != 0) != (range != NULL)) {
             silt_conn_close(conn);
             return silt_fail(err, SILT_ERR_USAGE, "a page and a look were taken for each other");
         }
         take_exec(conn, *ret_parts, reply, &outcome);
-        if (outcome.status == SILT_OK && outcome.denied == 0) return SILT_OK;
-        if (outcome.status != SILT_OK) {
-            if (err != NULL) *err = outcome.err;
-            return outcome.status;
-        }
-        silt_conn_set_denied(conn, outcome.denied);
-        if (silt_conn_owed(conn) != 0)
-            return silt_fail(err, SILT_ERR_SERVER_BUSY,
-                             "the rights at %s changed between two looks: look again",
-                             silt_conn_address(conn));
-        *ret_parts = (uint8_t)(*ret_parts & ~outcome.denied);
-        silt_conn_change_note(conn, *ret_parts);
-        enum silt_status status = send_parts(conn, key, *ret_parts, range, err);
-        if (status != SILT_OK) return status;
-    }
+        if (outcome.status != SILT_OK && err != NULL) *err = outcome.err;
+        if (outcome.status != SILT_OK || outcome.denied == 0) return outcome.status;
+        status = ask_again(conn, key, *ret_parts, outcome.denied, range, err);
+    } while (status == SILT_OK);
+    return status;
 }
 
 /* ---- reading it ---- */
