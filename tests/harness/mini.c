@@ -115,8 +115,9 @@ static void begin(struct test_mini *mini)
         if (status != SILT_END) must(status, &err, "tail");
     }
     mini->seal = false;
-    must(silt_fold_begin(mini->fold, mini->row.life, mini->row.ns, silt_buf_view(&mini->tail), &err),
-         &err, "begin");
+    must(
+        silt_fold_begin(mini->fold, mini->row.life, mini->row.ns, silt_buf_view(&mini->tail), &err),
+        &err, "begin");
 }
 
 static void finish(struct test_mini *mini)
@@ -150,13 +151,13 @@ void test_mini_fold_entries(struct test_mini *mini, const struct silt_entry *ent
 }
 
 /* Fetches (C, LAST] in pages. Gives how many came; *ret_last: the last of them, or C. */
-static size_t fetch(struct test_mini *mini, size_t max, struct silt_wire_id *ret_last, bool *ret_all)
+static size_t fetch(struct test_mini *mini, size_t max, struct silt_wire_id *ret_last,
+                    bool *ret_all)
 {
     struct silt_err err = {0};
     size_t count = 0;
-    struct silt_page_request request = {.key = silt_view_str(mini->key),
-                                        .to = mini->look.facts.last,
-                                        .what = SILT_LOOK_ARCHIVER};
+    struct silt_page_request request = {
+        .key = silt_view_str(mini->key), .to = mini->look.facts.last, .what = SILT_LOOK_ARCHIVER};
     *ret_last = mini->row.custody;
     *ret_all = true;
     while (silt_wire_id_next(*ret_last, &request.from) &&
@@ -189,8 +190,9 @@ size_t test_mini_fold_unmarked(struct test_mini *mini, size_t max)
     struct silt_err err = {0};
     struct silt_facts *facts = &mini->look.facts;
     claim(mini);
-    must(silt_look_call(mini->conn, silt_view_str(mini->key), SILT_LOOK_ARCHIVER, &mini->look, &err),
-         &err, "look");
+    must(
+        silt_look_call(mini->conn, silt_view_str(mini->key), SILT_LOOK_ARCHIVER, &mini->look, &err),
+        &err, "look");
     if (!silt_wire_id_less(mini->row.custody, facts->last)) return 0;
     begin(mini);
     struct silt_wire_id last;
@@ -230,8 +232,9 @@ long long test_mini_trim(struct test_mini *mini, struct silt_wire_id id)
     struct silt_err err = {0};
     struct silt_wire_id top;
     char text[SILT_WIRE_ID_TEXT];
-    must(silt_look_call(mini->conn, silt_view_str(mini->key), SILT_LOOK_ARCHIVER, &mini->look, &err),
-         &err, "look");
+    must(
+        silt_look_call(mini->conn, silt_view_str(mini->key), SILT_LOOK_ARCHIVER, &mini->look, &err),
+        &err, "look");
     if (mini->look.facts.length == 0 || !silt_wire_id_next(mini->row.custody, &top)) return 0;
     if (silt_wire_id_less(top, id)) id = top;
     if (silt_wire_id_less(mini->look.last.id, id)) id = mini->look.last.id;

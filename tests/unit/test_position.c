@@ -24,8 +24,8 @@ static bool same(const struct silt_position *a, const struct silt_position *b)
            (a->above_all || silt_wire_id_equal(a->id, b->id)) && a->gaps_given == b->gaps_given &&
            a->life == b->life && a->changed_to == b->changed_to && a->late == b->late &&
            a->saw_marker == b->saw_marker && a->has_base == b->has_base &&
-           (!a->has_base || (silt_wire_id_equal(a->base, b->base) &&
-                             a->accounted == b->accounted && a->fingerprint == b->fingerprint)) &&
+           (!a->has_base || (silt_wire_id_equal(a->base, b->base) && a->accounted == b->accounted &&
+                             a->fingerprint == b->fingerprint)) &&
            a->key_hash == b->key_hash && a->archive_hash == b->archive_hash;
 }
 
@@ -59,14 +59,14 @@ START_TEST(position__has_room_for_the_largest)
 {
     struct silt_position position = {.reverse = true,
                                      .id = SILT_WIRE_ID_MAX,
-                                     .gaps_given = 9999999999,
+                                     .gaps_given = UINT64_MAX,
                                      .life = UINT64_MAX,
                                      .changed_to = UINT64_MAX,
-                                     .late = 9999999999,
+                                     .late = UINT64_MAX,
                                      .saw_marker = true,
                                      .has_base = true,
                                      .base = SILT_WIRE_ID_MAX,
-                                     .accounted = 999999999999999,
+                                     .accounted = UINT64_MAX,
                                      .fingerprint = UINT32_MAX,
                                      .key_hash = UINT64_MAX,
                                      .archive_hash = UINT64_MAX};
