@@ -244,16 +244,16 @@ START_TEST(archive_source__count_names_damage_at_an_edge)
     fill(10, 12, 4);
     damage(id(50));
     struct silt_range range = {id(20), id(60)};
-    ck_assert_int_eq(silt_archive_count(source, mini.row.life, mini.row.ns, range, &got, &damaged,
-                                        &err),
-                     SILT_ERR_CORRUPT);
+    ck_assert_int_eq(
+        silt_archive_count(source, mini.row.life, mini.row.ns, range, &got, &damaged, &err),
+        SILT_ERR_CORRUPT);
     ck_assert_uint_eq(got, 3);
     ck_assert_uint_eq(damaged.from.ms, 50);
     ck_assert_uint_eq(damaged.to.ms, 60);
     range.to = id(85); /* whole by its header */
-    ck_assert_int_eq(silt_archive_count(source, mini.row.life, mini.row.ns, range, &got, &damaged,
-                                        &err),
-                     SILT_OK);
+    ck_assert_int_eq(
+        silt_archive_count(source, mini.row.life, mini.row.ns, range, &got, &damaged, &err),
+        SILT_OK);
     ck_assert_uint_eq(got, 7);
     stop();
 }
@@ -267,11 +267,10 @@ START_TEST(archive_source__finds_the_nth_newest)
     for (uint64_t top = 5; top <= 125; top += 5) {
         size_t below = test_oracle_count(&oracle, SILT_WIRE_ID_MIN, id(top));
         for (size_t n = 1; n <= 13; n++) {
-            enum silt_status status = silt_archive_nth_newest(
-                source, mini.row.life, mini.row.ns, id(top), n, &found, &err);
+            enum silt_status status = silt_archive_nth_newest(source, mini.row.life, mini.row.ns,
+                                                              id(top), n, &found, &err);
             ck_assert_int_eq(status, n <= below ? SILT_OK : SILT_END);
-            if (n <= below)
-                ck_assert(silt_wire_id_equal(found, oracle.entries[below - n]->id));
+            if (n <= below) ck_assert(silt_wire_id_equal(found, oracle.entries[below - n]->id));
         }
     }
     ck_assert_int_eq(
@@ -285,8 +284,8 @@ START_TEST(archive_source__finds_what_fits_in_bytes)
 {
     struct silt_wire_id found;
     start();
-    ck_assert_int_eq(silt_archive_newest_bytes(source, mini.row.life, mini.row.ns,
-                                               SILT_WIRE_ID_MAX, 100, &found, &err),
+    ck_assert_int_eq(silt_archive_newest_bytes(source, mini.row.life, mini.row.ns, SILT_WIRE_ID_MAX,
+                                               100, &found, &err),
                      SILT_END);
     fill(10, 12, 4);
     uint64_t each = silt_entry_bytes(oracle.entries[0]);
