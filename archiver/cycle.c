@@ -257,8 +257,8 @@ static enum silt_status walk(struct silt_archiver *archiver, struct silt_work **
         struct silt_err why = {0};
         enum silt_status status = run_stream(archiver, works[i], &why);
         if (status != SILT_OK) status = fail_stream(archiver, works[i], status, &why);
-        if (status == SILT_OK && (archiver->pending_entries >= SILT_FOLD_ENTRIES ||
-                                  archiver->pending_bytes >= SILT_FOLD_BYTES))
+        if (status == SILT_OK && (archiver->pending_entries >= archiver->limits.fold_entries ||
+                                  archiver->pending_bytes >= archiver->limits.fold_bytes))
             status = flush(archiver, true, &why);
         if (status == SILT_OK) continue;
         if (err) *err = why;

@@ -10,10 +10,12 @@
 #include "trim.h"
 #include "worker.h"
 
-/* One stream's share of a commit; a commit is made when the streams before it have gathered as much. */
-#define SILT_FOLD_ENTRIES 100000u
-#define SILT_FOLD_BYTES (64u << 20)
-#define SILT_TRIM_STEP 10000u /* entries of one XTRIM at most (protocol §2 step 7) */
+/* Bounds of a pass. One stream's share of a commit; a commit is made when the streams before it have gathered as much. */
+struct silt_cycle_limits {
+    uint64_t fold_entries, fold_bytes;
+    uint64_t trim_step; /* entries of one XTRIM at most (protocol §2 step 7) */
+};
+#define SILT_CYCLE_LIMITS_DEFAULT ((struct silt_cycle_limits){100000, 64u << 20, 10000})
 
 /* An entry that a look showed and that was found in the archive, bytes and all. */
 struct silt_compared {
@@ -47,8 +49,9 @@ struct silt_work_state {
 
 struct silt_archiver {
     const struct silt_config *config;
-    bool preview;             /* reads only */
-    struct silt_store *store; /* NULL: a preview without an archive */
+    struct silt_cycle_limits limits; /* a test may set smaller ones */
+    bool preview;                    /* reads only */
+    struct silt_store *store;        /* NULL: a preview without an archive */
     struct silt_meta_row meta;
     struct silt_conn *conn;
     struct silt_worker *worker;
@@ -122,6 +125,10 @@ void silt_floors_release(struct silt_floors *floors);
 SILT_MUST_USE enum silt_status silt_floors_gather(struct silt_archiver *archiver,
                                                   struct silt_work *work, struct silt_floors *ret,
                                                   struct silt_err *err);
+/* The groups alone: which hold, from where on, and which group-limit lets go. */
+SILT_MUST_USE enum silt_status silt_floors_groups(struct silt_archiver *archiver,
+                                                  struct silt_work *work,
+                                                  struct silt_floors *floors, struct silt_err *err);
 /* keep: bytes under on-trim: the id from which on the live entries hold at most that much; reads backwards from the newest. */
 SILT_MUST_USE enum silt_status silt_floors_live_bytes(struct silt_archiver *archiver,
                                                       struct silt_work *work, struct silt_err *err);

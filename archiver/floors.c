@@ -176,8 +176,8 @@ static enum silt_status add_group(struct silt_archiver *archiver, struct silt_wo
     return silt_buf_put(&floors->floors, &floor, sizeof floor);
 }
 
-static enum silt_status add_groups(struct silt_archiver *archiver, struct silt_work *work,
-                                   struct silt_floors *floors, struct silt_err *err)
+enum silt_status silt_floors_groups(struct silt_archiver *archiver, struct silt_work *work,
+                                    struct silt_floors *floors, struct silt_err *err)
 {
     for (size_t i = 0; i < archiver->look.group_count; i++) {
         if (archiver->look.groups[i].is_silt) continue;
@@ -207,6 +207,6 @@ enum silt_status silt_floors_gather(struct silt_archiver *archiver, struct silt_
     if (status != SILT_OK || work->config->groups == SILT_GROUPS_IGNORE) return status;
     struct silt_plan without = silt_plan_trim(plan);
     return silt_wire_id_less(archiver->look.facts.first, without.threshold)
-               ? add_groups(archiver, work, ret, err)
+               ? silt_floors_groups(archiver, work, ret, err)
                : SILT_OK;
 }

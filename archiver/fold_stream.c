@@ -69,8 +69,8 @@ static struct silt_fetch_request prepare(const struct silt_archiver *archiver,
                                        .marker_at = custody->marker_at,
                                        .opening = &archiver->look.facts,
                                        .after = row->folded_any ? row->custody : SILT_WIRE_ID_MIN,
-                                       .max_entries = SILT_FOLD_ENTRIES,
-                                       .max_bytes = SILT_FOLD_BYTES,
+                                       .max_entries = archiver->limits.fold_entries,
+                                       .max_bytes = archiver->limits.fold_bytes,
                                        .page_entries = archiver->config->page_entries,
                                        .page_bytes = archiver->config->page_bytes,
                                        .stop_at_foreign =
@@ -110,19 +110,21 @@ static enum silt_status fetch(struct silt_archiver *archiver, struct silt_work *
     struct silt_wire_id after = request->after;
     enum silt_status status = must_go(archiver, work, &goal, err);
     if (status != SILT_OK) return status;
-    request->max_entries = goal.entries < SILT_FOLD_ENTRIES ? goal.entries : SILT_FOLD_ENTRIES;
+    request->max_entries =
+        goal.entries < archiver->limits.fold_entries ? goal.entries : archiver->limits.fold_entries;
     status = silt_fetch_run(archiver->conn, archiver->worker, request, &work->state->page_size, ret,
                             err);
     bool whole = status == SILT_OK && !ret->broken && !ret->met_foreign;
-    if (whole && silt_wire_id_less(ret->through, goal.through) && ret->count < SILT_FOLD_ENTRIES &&
-        ret->bytes < SILT_FOLD_BYTES) {
+    if (whole && silt_wire_id_less(ret->through, goal.through) &&
+        ret->count < archiver->limits.fold_entries && ret->bytes < archiver->limits.fold_bytes) {
         request->target = goal.through;
-        request->max_entries = SILT_FOLD_ENTRIES - ret->count;
+        request->max_entries = archiver->limits.fold_entries - ret->count;
         status = fetch_more(archiver, work, request, ret, err);
         ret->reached = ret->reached && silt_wire_id_compare(goal.through, last) >= 0;
     }
     request->after = after;
-    work->state->partial = ret->count >= SILT_FOLD_ENTRIES || ret->bytes >= SILT_FOLD_BYTES;
+    work->state->partial =
+        ret->count >= archiver->limits.fold_entries || ret->bytes >= archiver->limits.fold_bytes;
     return status;
 }
 

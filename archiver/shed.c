@@ -158,8 +158,9 @@ static enum silt_status step(struct shed *shed, struct silt_wire_id end,
     if (!silt_wire_id_prev(shed->target.facts.first, &before_first) ||
         !silt_wire_id_prev(end, &last))
         return SILT_OK;
-    enum silt_status status = silt_store_read_back(
-        archiver->store, shed->target.stream, before_first, last, SILT_TRIM_STEP, &receipt, err);
+    enum silt_status status =
+        silt_store_read_back(archiver->store, shed->target.stream, before_first, last,
+                             archiver->limits.trim_step, &receipt, err);
     if (status != SILT_OK) return status;
     const struct silt_receipt_facts proof = *silt_receipt_facts(receipt);
     if (proof.count == 0 || !silt_wire_id_next(proof.through, &threshold)) {

@@ -58,6 +58,7 @@ static enum silt_status make(const struct silt_config *config, bool preview,
     struct silt_archiver *archiver = silt_calloc(1, sizeof *archiver);
     if (!archiver) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     archiver->config = config;
+    archiver->limits = SILT_CYCLE_LIMITS_DEFAULT;
     archiver->preview = preview;
     archiver->cancelled = cancelled;
     archiver->cancelled_ctx = ctx;
