@@ -2,6 +2,7 @@
 #ifndef TEST_HARNESS_H
 #define TEST_HARNESS_H
 
+#include "archive.h"
 #include "clock.h"
 #include "fake.h"
 #include "fault.h"
