@@ -142,6 +142,8 @@ static bool take_segment(struct walk *walk, struct silt_view value)
     for (size_t i = 0; i < silt_segment_count(walk->segment); i++) {
         struct silt_entry got, due = test_entry(walk->count + 1);
         silt_segment_entry(walk->segment, i, &got);
+        if (silt_wire_id_less(got.id, due.id))
+            continue; /* an open tail was rewritten since: seen before */
         if (!silt_entry_equal(&got, &due)) {
             say(walk, "another entry was due", NULL);
             return false;
@@ -169,8 +171,9 @@ uint64_t test_archive_count(struct silt_store *store, const char *name, char ret
         if (status == SILT_OK && !silt_wire_id_next(info.last, &id)) break;
     }
     if (status != SILT_OK && status != SILT_END) say(&walk, silt_status_name(status), &err);
-    if (status == SILT_END && !silt_wire_id_equal(stream.row.watermark, test_entry_id(walk.count)))
-        say(&walk, "the watermark is elsewhere", NULL);
+    /* A writer may have gone on since the row was read; what the row promised must be there. */
+    if (status == SILT_END && silt_wire_id_less(test_entry_id(walk.count), stream.row.watermark))
+        say(&walk, "the watermark promises more", NULL);
     silt_segment_free(walk.segment);
     silt_stream_release(&stream);
     silt_buf_release(&value);

@@ -83,8 +83,10 @@ static void make_dir(char *ret, size_t size, const char *parent, const char *nam
 void test_scratch_root_start(void)
 {
     if (root_owner) return;
+    /* In memory where there is such a place: a sync that waits for a disk proves nothing here and takes most of the time. */
     const char *parent = getenv("TMPDIR");
-    make_dir(root, sizeof root, parent && *parent ? parent : "/tmp", "silt");
+    if (!parent || !*parent) parent = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+    make_dir(root, sizeof root, parent, "silt");
     root_owner = getpid();
     atexit(clean_up);
 }
