@@ -33,7 +33,7 @@ static const uint8_t digit_value[128] = {
     {a, 'm'}, {a, 'n'}, {a, 'o'}, {a, 'p'}, {a, 'q'}, {a, 'r'}, {a, 's'}, {a, 't'},      \
     {a, 'u'}, {a, 'v'}, {a, 'w'}, {a, 'x'}, {a, 'y'}, {a, 'z'}
 /* Two digits at a time: the decoder of segments writes millions of these. */
-static const uint8_t digit_pairs[PAIR][2] = {
+const uint8_t silt_base62_pairs[PAIR][2] = {
     ROW('0'), ROW('1'), ROW('2'), ROW('3'), ROW('4'), ROW('5'), ROW('6'), ROW('7'),
     ROW('8'), ROW('9'), ROW('A'), ROW('B'), ROW('C'), ROW('D'), ROW('E'), ROW('F'),
     ROW('G'), ROW('H'), ROW('I'), ROW('J'), ROW('K'), ROW('L'), ROW('M'), ROW('N'),
@@ -79,12 +79,12 @@ void silt_base62_encode(uint64_t snowflake, uint8_t ret[DIGITS])
     uint32_t lo = (uint32_t)(snowflake % POW5);
     uint32_t hi_top = (uint32_t)(hi / PAIR), hi_low = (uint32_t)(hi % PAIR);
     uint32_t lo_top = lo / PAIR;
-    memcpy(ret, digit_pairs[hi_top / PAIR], 2);
-    memcpy(ret + 2, digit_pairs[hi_top % PAIR], 2);
-    memcpy(ret + 4, digit_pairs[hi_low], 2);
-    ret[6] = digit_pairs[lo_top / PAIR][1];
-    memcpy(ret + 7, digit_pairs[lo_top % PAIR], 2);
-    memcpy(ret + 9, digit_pairs[lo % PAIR], 2);
+    memcpy(ret, silt_base62_pairs[hi_top / PAIR], 2);
+    memcpy(ret + 2, silt_base62_pairs[hi_top % PAIR], 2);
+    memcpy(ret + 4, silt_base62_pairs[hi_low], 2);
+    ret[6] = silt_base62_pairs[lo_top / PAIR][1];
+    memcpy(ret + 7, silt_base62_pairs[lo_top % PAIR], 2);
+    memcpy(ret + 9, silt_base62_pairs[lo % PAIR], 2);
 }
 
 static bool is_letter(uint8_t byte)

@@ -35,6 +35,8 @@ SILT_MUST_USE enum silt_status silt_branded_id_parse_kind(struct silt_view text,
                                                           struct silt_err *err);
 /* Hot form of the gates without text: true and the number when the 11 digits are valid and in range. */
 bool silt_base62_decode(const uint8_t digits[11], uint64_t *ret);
+/* Two digits for each number below 62 * 62: for whoever writes many at once. */
+extern const uint8_t silt_base62_pairs[62 * 62][2];
 void silt_base62_encode(uint64_t snowflake, uint8_t ret[11]); /* snowflake <= SILT_SNOWFLAKE_MAX */
 /* Writes 14 bytes, no terminator. Fails with ID_RANGE (tested first) or ID_NAMESPACE as encoding does upstream in C: namespace. */
 SILT_MUST_USE enum silt_status silt_branded_id_format(struct silt_branded_id id,

@@ -5,8 +5,8 @@
 
 #include "segment.h"
 
-/* A tail is full, and so closed, from this stored size on (protocol.md §10: 20 to 60 KB; figures in format/README.md). */
-#define SILT_SEGMENT_FULL_BYTES (48u << 10)
+/* A tail is full, and so closed, from this stored size on (protocol.md §10: 20 to 60 KB; why this, in format/README.md). */
+#define SILT_SEGMENT_FULL_BYTES (32u << 10)
 
 struct silt_fold;
 

@@ -119,7 +119,10 @@ static enum silt_status read_shapes(struct silt_segment *segment, struct silt_re
         for (uint32_t f = 0; f < shape->field_count; f++) {
             if (!silt_read_varint(reader, &number) || !place_ok(segment, shape, number))
                 return SILT_ERR_CORRUPT;
-            if (number == 0) shape->ours = true;
+            if (number == 0) {
+                shape->ours = true;
+                shape->id_field = f;
+            }
             segment->places[at++] = (struct silt_place){.column = (uint32_t)number, .shape = s};
         }
     }
@@ -218,70 +221,77 @@ static enum silt_status read_ids(struct silt_segment *segment, struct silt_reade
     return SILT_OK;
 }
 
-/* The text of the derived id of every entry that has one. */
+/* The text of the derived id of every entry; what stands there for a foreign entry is never looked at. */
 static enum silt_status derive_ids(struct silt_segment *segment)
 {
     const uint32_t count = segment->info.count;
     if (segment->info.foreign_count == count || silt_namespace_is_none(segment->info.ns))
         return SILT_OK;
     uint8_t *text = silt_arena_take(&segment->arena, count, SILT_BRANDED_STRIDE);
-    if (!text) return SILT_ERR_MEMORY;
+    uint64_t *snowflakes = silt_segment_scratch(segment, 0, count);
+    if (!text || !snowflakes) return SILT_ERR_MEMORY;
     const bool all = segment->info.foreign_count == 0;
+    const uint64_t ms_max = SILT_LAST_MS - SILT_EPOCH_MS;
+    bool bad = false;
     for (uint32_t i = 0; i < count; i++) {
-        const struct silt_wire_id id = segment->ids[i];
-        if (!all && !segment->shapes[segment->shape_of[i]].ours) continue;
-        if (id.ms - SILT_EPOCH_MS > SILT_LAST_MS - SILT_EPOCH_MS || id.seq > SILT_TAIL_MAX)
-            return SILT_ERR_CORRUPT;
-        silt_branded_text(segment->info.ns.letters, (id.ms - SILT_EPOCH_MS) << 22 | id.seq,
-                          text + (size_t)i * SILT_BRANDED_STRIDE);
+        const uint64_t ms = segment->ids[i].ms - SILT_EPOCH_MS, tail = segment->ids[i].seq;
+        const bool out = ms > ms_max || tail > SILT_TAIL_MAX;
+        snowflakes[i] = (ms << 22 | (tail & SILT_TAIL_MAX)) & SILT_SNOWFLAKE_MAX;
+        bad |= out && (all || segment->shapes[segment->shape_of[i]].ours);
     }
+    if (bad) return SILT_ERR_CORRUPT;
+    silt_branded_texts(segment->info.ns.letters, snowflakes, count, text);
     segment->id_text = text;
     return SILT_OK;
 }
 
 /* ---- from columns to fields ---- */
 
-static struct silt_live_field live_of(const struct silt_column *column, uint32_t base)
-{
-    struct silt_live_field live = {.access = column->access, .stride = column->stride};
-    switch (column->access) {
-    case SILT_ACCESS_CONST: break;
-    case SILT_ACCESS_FIXED: live.at = column->at + (size_t)base * column->stride; break;
-    case SILT_ACCESS_LIST:
-        live.at = column->at;
-        live.offsets = column->offsets + base;
-        break;
-    case SILT_ACCESS_CODES:
-        live.views = column->views;
-        live.codes = column->codes + base;
-        break;
-    }
-    return live;
-}
-
-static void lay_field(struct silt_segment *segment, struct silt_shape *shape, uint32_t index)
+static void lay_name(struct silt_segment *segment, struct silt_shape *shape, uint32_t index)
 {
     static const char id_name[] = "id";
     const struct silt_place *place = &segment->places[shape->first_place + index];
     struct silt_field *field = &shape->fields[index];
-    struct silt_live_field *live = &shape->live[shape->live_count];
-    *field = (struct silt_field){0};
     if (place->column == 0) {
         field->name = silt_view(id_name, 2);
         field->value = silt_view(segment->id_text, SILT_BRANDED_ID_LEN);
-        *live = (struct silt_live_field){.access = SILT_ACCESS_FIXED,
-                                         .stride = SILT_BRANDED_STRIDE,
-                                         .by_index = true,
-                                         .at = segment->id_text};
-    } else {
-        const struct silt_column *column = &segment->columns[place->column - 1];
-        field->name = segment->names[column->name - 1];
-        field->value = silt_view(column->at, column->len);
-        if (column->access == SILT_ACCESS_CONST) return;
-        *live = live_of(column, place->base);
+        return;
     }
-    live->field = index;
-    shape->live_count++;
+    const struct silt_column *column = &segment->columns[place->column - 1];
+    field->name = segment->names[column->name - 1];
+    field->value =
+        silt_view(column->at, column->len); /* right for a constant, elsewhere set per entry */
+}
+
+/* The shape's fields of one kind of access behind those that are there; gives how many. */
+static uint32_t lay_live(struct silt_segment *segment, struct silt_shape *shape,
+                         enum silt_access access)
+{
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < shape->field_count; f++) {
+        const struct silt_place *place = &segment->places[shape->first_place + f];
+        if (place->column == 0) continue;
+        const struct silt_column *column = &segment->columns[place->column - 1];
+        if (column->access != access) continue;
+        struct silt_live_field live = {.value = &shape->fields[f].value};
+        switch (access) {
+        case SILT_ACCESS_CONST: continue;
+        case SILT_ACCESS_FIXED:
+            live.at = column->at + (size_t)place->base * SILT_BRANDED_STRIDE;
+            break;
+        case SILT_ACCESS_LIST:
+            live.at = column->at;
+            live.offsets = column->offsets + place->base;
+            break;
+        case SILT_ACCESS_CODES:
+            live.views = column->views;
+            live.codes = column->codes + place->base;
+            break;
+        }
+        shape->live[shape->live_count++] = live;
+        count++;
+    }
+    return count;
 }
 
 static enum silt_status lay_fields(struct silt_segment *segment)
@@ -292,7 +302,10 @@ static enum silt_status lay_fields(struct silt_segment *segment)
         shape->live = silt_arena_take(&segment->arena, shape->field_count, sizeof *shape->live);
         if (!shape->fields || !shape->live) return SILT_ERR_MEMORY;
         for (uint32_t f = 0; f < shape->field_count; f++)
-            lay_field(segment, shape, f);
+            lay_name(segment, shape, f);
+        shape->codes_count = lay_live(segment, shape, SILT_ACCESS_CODES);
+        shape->fixed_count = lay_live(segment, shape, SILT_ACCESS_FIXED);
+        shape->list_count = lay_live(segment, shape, SILT_ACCESS_LIST);
     }
     return SILT_OK;
 }
@@ -395,21 +408,16 @@ void silt_segment_entry(struct silt_segment *segment, size_t index, struct silt_
     const struct silt_shape *shape = &segment->shapes[segment->shape_of[index]];
     const size_t rank = segment->rank[index];
     const struct silt_live_field *live = shape->live;
-    const struct silt_live_field *end = live + shape->live_count;
-    for (; live < end; live++) {
-        struct silt_view *value = &shape->fields[live->field].value;
-        switch (live->access) {
-        case SILT_ACCESS_CONST: break;
-        case SILT_ACCESS_FIXED:
-            value->at = live->at + (live->by_index ? index : rank) * live->stride;
-            break;
-        case SILT_ACCESS_LIST:
-            value->at = live->at + live->offsets[rank];
-            value->len = live->offsets[rank + 1] - live->offsets[rank];
-            break;
-        case SILT_ACCESS_CODES: *value = live->views[live->codes[rank]]; break;
-        }
+    for (const struct silt_live_field *end = live + shape->codes_count; live < end; live++)
+        *live->value = live->views[live->codes[rank]];
+    for (const struct silt_live_field *end = live + shape->fixed_count; live < end; live++)
+        live->value->at = live->at + rank * SILT_BRANDED_STRIDE;
+    for (const struct silt_live_field *end = live + shape->list_count; live < end; live++) {
+        live->value->at = live->at + live->offsets[rank];
+        live->value->len = live->offsets[rank + 1] - live->offsets[rank];
     }
+    if (shape->ours)
+        shape->fields[shape->id_field].value.at = segment->id_text + index * SILT_BRANDED_STRIDE;
     ret->id = segment->ids[index];
     ret->fields = shape->fields;
     ret->field_count = shape->field_count;

@@ -208,12 +208,10 @@ static enum silt_status read_branded(struct silt_segment *segment, struct silt_r
     silt_ints_u64(&tail, count, c);
     if (!snowflakes(a, b, c, count, a)) return SILT_ERR_CORRUPT;
     const char brand[4] = {(char)letters.at[0], (char)letters.at[1], (char)letters.at[2], 0};
-    for (size_t i = 0; i < count; i++)
-        silt_branded_text(brand, a[i], text + i * SILT_BRANDED_STRIDE);
+    silt_branded_texts(brand, a, count, text);
     column->access = SILT_ACCESS_FIXED;
     column->at = text;
     column->len = SILT_BRANDED_ID_LEN;
-    column->stride = SILT_BRANDED_STRIDE;
     enum silt_status status = read_exceptions(segment, reader, form, count, &odd);
     if (status != SILT_OK || odd.count == 0) return status;
     /* A few odd ones between them: views for all. */
@@ -244,7 +242,7 @@ static struct silt_view value_at(const struct silt_column *column, size_t index)
 {
     switch (column->access) {
     case SILT_ACCESS_CONST: return silt_view(column->at, column->len);
-    case SILT_ACCESS_FIXED: return silt_view(column->at + index * column->stride, column->len);
+    case SILT_ACCESS_FIXED: return silt_view(column->at + index * SILT_BRANDED_STRIDE, column->len);
     case SILT_ACCESS_LIST:
         return silt_view(column->at + column->offsets[index],
                          column->offsets[index + 1] - column->offsets[index]);

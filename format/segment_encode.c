@@ -192,7 +192,9 @@ static enum silt_status choose_groups(struct work *work, uint32_t *ret_codes)
         if (group->distinct > group->count / 2 + 1) continue;
         uint64_t cost = silt_ints_cost(work->codes, group->count) +
                         group->choice.cost / group->count * group->distinct;
-        if (cost < group->choice.cost) join_dictionary(work, group, &codes);
+        /* Codes are read faster than numbers, so they may cost a little more. */
+        if (cost < group->choice.cost + group->choice.cost / 16)
+            join_dictionary(work, group, &codes);
     }
     for (uint32_t g = 0; g < work->group_count && codes != 0; g++) {
         struct group *group = &work->groups[g];

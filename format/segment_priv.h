@@ -66,9 +66,10 @@ void *silt_arena_take(struct silt_arena *arena, size_t count, size_t size); /* N
 void silt_arena_reset(struct silt_arena *arena);
 void silt_arena_release(struct silt_arena *arena);
 
-/* Fourteen bytes of a branded id and two of padding, at a stride of 16. snowflake <= SILT_SNOWFLAKE_MAX. */
+/* Branded ids as texts of fourteen bytes and two of padding, at a stride of 16. Each snowflake <= SILT_SNOWFLAKE_MAX. */
 #define SILT_BRANDED_STRIDE 16u
-void silt_branded_text(const char letters[4], uint64_t snowflake, uint8_t ret[SILT_BRANDED_STRIDE]);
+void silt_branded_texts(const char letters[4], const uint64_t *snowflakes, size_t count,
+                        uint8_t *ret);
 /* Decimal text without leading zeros; gives its length. */
 size_t silt_decimal_text(uint64_t value, uint8_t ret[20]);
 /* The inverse: only the text that silt_decimal_text gives. */

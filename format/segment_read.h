@@ -8,7 +8,7 @@
 /* How a column's values are found by their index. */
 enum silt_access {
     SILT_ACCESS_CONST, /* at, len */
-    SILT_ACCESS_FIXED, /* at + index * stride, len */
+    SILT_ACCESS_FIXED, /* at + index * SILT_BRANDED_STRIDE, len */
     SILT_ACCESS_LIST,  /* at + offsets[index], up to offsets[index + 1] */
     SILT_ACCESS_CODES  /* views[codes[index]] */
 };
@@ -20,7 +20,6 @@ struct silt_column {
     uint32_t first_place; /* in column_places; those of one column follow each other */
     uint32_t place_count;
     uint32_t len;
-    uint32_t stride;
     const uint8_t *at;
     const uint32_t *offsets;
     const struct silt_view *views; /* also of a column that others' codes name, once one did */
@@ -28,12 +27,9 @@ struct silt_column {
     const uint16_t *codes;
 };
 
-/* A field of a shape whose value changes from entry to entry. */
+/* A field of a shape whose value changes from entry to entry; at, offsets and codes begin at the shape's first value. */
 struct silt_live_field {
-    enum silt_access access;
-    uint32_t field;
-    uint32_t stride;
-    bool by_index; /* the derived id: found by the entry's index, not by its rank in the shape */
+    struct silt_view *value;
     const uint8_t *at;
     const uint32_t *offsets;
     const struct silt_view *views;
@@ -47,7 +43,11 @@ struct silt_shape {
     uint32_t first_entry; /* in by_shape */
     uint32_t first_place; /* in places */
     bool ours;            /* has the derived id */
-    uint32_t live_count;
+    uint32_t id_field;    /* which field that is */
+    uint32_t live_count;  /* first those by codes, then the fixed ones, then the lists */
+    uint32_t codes_count;
+    uint32_t fixed_count;
+    uint32_t list_count;
     struct silt_live_field *live;
     struct silt_field *fields;
 };

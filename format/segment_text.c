@@ -2,10 +2,40 @@
 #include "alloc.h"
 #include "segment_priv.h"
 
-void silt_branded_text(const char letters[4], uint64_t snowflake, uint8_t ret[SILT_BRANDED_STRIDE])
+/* The letters and the five digits of the highest weight: 62^6 is some 13 seconds, so they are mostly those of the id before. */
+static uint64_t branded_front(const char letters[4], uint32_t high)
 {
-    memcpy(ret, letters, 3);
-    silt_base62_encode(snowflake, ret + 3);
+    uint8_t front[8];
+    uint64_t ret;
+    uint32_t top = high / 3844;
+    memcpy(front, letters, 3);
+    front[3] = silt_base62_pairs[top / 3844][1];
+    memcpy(front + 4, silt_base62_pairs[top % 3844], 2);
+    memcpy(front + 6, silt_base62_pairs[high % 3844], 2);
+    memcpy(&ret, front, 8);
+    return ret;
+}
+
+void silt_branded_texts(const char letters[4], const uint64_t *snowflakes, size_t count,
+                        uint8_t *ret)
+{
+    const uint64_t pow6 = 56800235584ULL; /* 62^6 */
+    uint32_t before = 0;
+    uint64_t front = branded_front(letters, 0);
+    for (size_t i = 0; i < count; i++, ret += SILT_BRANDED_STRIDE) {
+        uint32_t high = (uint32_t)(snowflakes[i] / pow6);
+        uint64_t rest = snowflakes[i] - high * pow6;
+        uint32_t middle = (uint32_t)(rest / 14776336u); /* 62^4 */
+        uint32_t low = (uint32_t)(rest - (uint64_t)middle * 14776336u);
+        if (high != before) {
+            front = branded_front(letters, high);
+            before = high;
+        }
+        memcpy(ret, &front, 8);
+        memcpy(ret + 8, silt_base62_pairs[middle], 2);
+        memcpy(ret + 10, silt_base62_pairs[low / 3844], 2);
+        memcpy(ret + 12, silt_base62_pairs[low % 3844], 2);
+    }
 }
 
 size_t silt_decimal_text(uint64_t value, uint8_t ret[20])
