@@ -39,7 +39,7 @@ enum silt_status silt_conn_new(const struct silt_conn_options *options, struct s
                            address.text);
         silt_hint(
             err,
-            "build it where hiredis 1.x comes with hiredis_ssl, or put a TLS proxy in front of the server");
+            "build it with OpenSSL's headers there (-Dtls=enabled), or put a TLS proxy in front of the server");
         return status;
     }
     struct silt_conn *conn = silt_calloc(1, sizeof *conn);
@@ -328,8 +328,9 @@ enum silt_status silt_conn_check_idle(struct silt_conn *conn, struct silt_err *e
 {
     uint8_t byte;
     bool unasked = silt_parser_waiting(conn->parser) > 0;
-    if (!unasked && conn->tls == NULL) {
-        ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (!unasked) {
+        ssize_t got = conn->tls != NULL ? silt_tls_peek(conn->tls, &byte, 1)
+                                        : recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (got == 0) return lost(conn, err, "the server closed it");
         if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
             return lost(conn, err, strerror(errno));

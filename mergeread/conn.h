@@ -27,7 +27,7 @@ struct silt_conn_options {
 
 struct silt_conn;
 
-/* Copies the options; parses the address; does not connect. Fails with SILT_ERR_ADDRESS, SILT_ERR_NOT_BUILT_IN (tls: without hiredis_ssl), SILT_ERR_MEMORY. */
+/* Copies the options; parses the address; does not connect. Fails with SILT_ERR_ADDRESS, SILT_ERR_NOT_BUILT_IN (tls: built without OpenSSL), SILT_ERR_MEMORY. */
 SILT_MUST_USE enum silt_status silt_conn_new(const struct silt_conn_options *options,
                                              struct silt_conn **ret, struct silt_err *err);
 void silt_conn_free(struct silt_conn *conn);

@@ -51,6 +51,7 @@ SILT_MUST_USE enum silt_status silt_tls_open(int fd, const struct silt_address *
 void silt_tls_free(struct silt_tls *tls);
 /* As recv and send: bytes moved; 0: the other side has closed (read); -1 with errno EAGAIN and the poll events to wait for, or another errno. */
 ssize_t silt_tls_read(struct silt_tls *tls, void *at, size_t len, short *ret_events);
+ssize_t silt_tls_peek(struct silt_tls *tls, void *at, size_t len); /* reads without taking */
 ssize_t silt_tls_write(struct silt_tls *tls, const void *at, size_t len, short *ret_events);
 
 struct silt_conn {
