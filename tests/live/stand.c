@@ -49,9 +49,9 @@ void stand_close(struct stand *stand)
 
 void stand_start(struct stand *stand, const char *streams)
 {
-    *stand = (struct stand){0};
-    snprintf(stand->archive, sizeof stand->archive, "%s", test_path("archive"));
-    test_server_start(&stand->server, NULL);
+    if (!stand->archive[0])
+        snprintf(stand->archive, sizeof stand->archive, "%s", test_path("archive"));
+    test_server_start(&stand->server, "--enable-debug-command", "yes", NULL);
     stand_open(stand, streams);
 }
 

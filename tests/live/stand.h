@@ -19,7 +19,7 @@ struct stand {
     struct silt_err err; /* of the last pass */
 };
 
-/* Starts the server and opens an archiver. streams: the YAML list under `streams:`, one item a line, such as "- { match: s, ids: wire, keep: { entries: 5 } }".
+/* Starts the server and opens an archiver in stand->archive ("": in the scratch directory); the stand is {0} otherwise. streams: the YAML list under `streams:`, one item a line, such as "- { match: s, ids: wire, keep: { entries: 5 } }".
  * Each exact key becomes a work, in order. */
 void stand_start(struct stand *stand, const char *streams);
 void stand_release(struct stand *stand);
