@@ -12,6 +12,7 @@ import sys
 
 RESULT = re.compile(r"^(ok|not ok) (\d+)(?: - (.*))?$")
 SKIPPED = re.compile(r"# SKIP\b", re.IGNORECASE)
+CHATTER = re.compile(r" level=(info|debug) |^\(test program exited")
 LINES_MAX = 30
 
 
@@ -44,7 +45,8 @@ def judge(test):
         failed.append(f"planned {plan} cases, ran {done}")
     elif test["returncode"] != 0 and not failed:
         failed.append(f"exit code {test['returncode']} though every case passed")
-    talk = [line for line in stdout.splitlines() if line.startswith("#")] + stderr.splitlines()
+    talk = [line for line in stdout.splitlines() if line.startswith("#")]
+    talk += [line for line in stderr.splitlines() if line.strip() and not CHATTER.search(line)]
     return passed, failed, skipped, talk
 
 

@@ -158,9 +158,21 @@ static void start(struct test_server *server, bool tcp, va_list more)
     snprintf(server->address, sizeof server->address, "unix:%s", server->socket);
     snprintf(server->log, sizeof server->log, "%s/server.log", server->dir);
 
-    const char *fixed[] = {
-        server->binary, "--unixsocket", server->socket, "--save", "", "--appendonly", "no", "--dir",
-        server->dir,    "--bind",       "127.0.0.1",    "--port", "0"};
+    const char *fixed[] = {server->binary,
+                           "--unixsocket",
+                           server->socket,
+                           "--save",
+                           "",
+                           "--appendonly",
+                           "no",
+                           "--dir",
+                           server->dir,
+                           "--bind",
+                           "127.0.0.1",
+                           "--enable-debug-command",
+                           "local",
+                           "--port",
+                           "0"};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         add_arg(server, fixed[i]);
     size_t port_arg = server->arg_count - 1;
