@@ -253,8 +253,7 @@ static bool get_stream_head(struct silt_reader *r, struct silt_stream_row *ret)
            get_id(r, &ret->watermark) && get_id(r, &ret->custody) &&
            get_u(r, &ret->custody_added) && get_u(r, &ret->marker_number) &&
            get_bool(r, &ret->marker_seen) && get_id(r, &ret->marker_found) &&
-           get_bool(r, &ret->has_facts) &&
-           get_facts(r, &ret->facts);
+           get_bool(r, &ret->has_facts) && get_facts(r, &ret->facts);
 }
 
 static bool get_stream_tail(struct silt_reader *r, struct silt_stream_row *ret)
