@@ -27,7 +27,7 @@ enum silt_status silt_mint_next(struct silt_mint *mint, uint64_t now_ms, uint64_
 {
     if (now_ms < SILT_EPOCH_MS || now_ms > SILT_LAST_MS)
         return silt_fail(err, SILT_ERR_ID_RANGE,
-                         "the clock says %llu ms, outside what an id can name (2024 to 2093)",
+                         "the time %llu ms lies outside what a branded id can name (2024 to 2093)",
                          (unsigned long long)now_ms);
     uint64_t cell = (now_ms - SILT_EPOCH_MS) << SEQ_BITS;
     if (mint->minted && mint->cell >= cell) cell = mint->cell + 1;
