@@ -58,6 +58,7 @@ enum silt_status silt_cmd_get(struct silt_call *call)
     if (status == SILT_OK) status = silt_reading_open(&session, &history, &what);
     if (status == SILT_OK)
         status = silt_history_get(history, &what, call->args[1], &entry, &tier, &call->err);
+    if (status >= 0) silt_reading_probe(&session);
     if (status == SILT_OK) {
         memcpy(ns.letters, what.ns, sizeof ns.letters);
         show(call, entry, ns, tier);

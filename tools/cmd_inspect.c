@@ -14,9 +14,9 @@ const struct silt_verb_text silt_text_inspect = {
     .options = options,
     .about =
         "Tells of the archive and of each stream in it (of one with KEY): segments, entries, bytes of names and values, bytes "
-        "stored, the ratio of the two, the first and the last id. Only headers and rows are read.\n\n"
-        "--timeline draws how many entries lie in each stretch of time. What a segment's header says is spread evenly over "
-        "its time. Where a server is named, what only the server has is drawn as well.\n\n"
+        "stored, the ratio of the two, the first and the last id, from headers and rows.\n\n"
+        "--timeline draws how many entries lie in each stretch of time, and where: in the archive, on the server, or in both, "
+        "where a server is named. Gaps are marked.\n\n"
         "With --json the archive is one object, and each stream another.",
     .examples = "silt inspect --archive /var/lib/silt\n"
                 "silt inspect quakes --timeline",
@@ -180,6 +180,16 @@ static void show_gaps(struct inspection *in, const struct silt_survey *survey)
 
 /* ---- over time ---- */
 
+struct drawing {
+    struct inspection *in;
+    const struct silt_survey *survey;
+    struct silt_timeline *timeline;
+    struct silt_buf value;
+    struct silt_segment *segment;
+    struct silt_progress progress;
+    uint64_t done;
+};
+
 static bool live_facts(struct inspection *in, const struct silt_stream_row *row,
                        struct silt_facts *ret)
 {
@@ -193,38 +203,93 @@ static bool live_facts(struct inspection *in, const struct silt_stream_row *row,
     return known;
 }
 
-/* False: there is nothing to draw. */
-static bool draw(struct inspection *in, const struct silt_survey *survey,
-                 struct silt_timeline *timeline)
+/* A segment within one bucket is told by its header; one that spans several is decoded, and spread evenly only where that fails. */
+static void draw_segment(struct drawing *drawing, const struct silt_segment_info *info)
+{
+    struct silt_timeline *timeline = drawing->timeline;
+    struct silt_segment_info found;
+    uint64_t width = timeline->width_ms;
+    bool one = info->first.ms / width == info->last.ms / width;
+    if (one ||
+        silt_store_segment(drawing->in->session.store, info->life, info->ns, info->first,
+                           SILT_SEEK_FORWARD, &drawing->value, &found, NULL) != SILT_OK ||
+        silt_segment_open(drawing->segment, silt_buf_view(&drawing->value), NULL) != SILT_OK) {
+        silt_timeline_add(timeline, info->first.ms, info->last.ms, info->count, false);
+        return;
+    }
+    for (size_t i = 0; i < silt_segment_count(drawing->segment); i++) {
+        uint64_t ms = silt_segment_id(drawing->segment, i).ms;
+        silt_timeline_add(timeline, ms, ms, 1, false);
+    }
+}
+
+static enum silt_status draw_archive(struct drawing *drawing)
+{
+    const struct silt_segment_info *info = silt_survey_segments(drawing->survey);
+    if (silt_segment_new(&drawing->segment) != SILT_OK) return SILT_ERR_MEMORY;
+    for (size_t i = 0; i < drawing->survey->segments; i++) {
+        if (info[i].count > 0) draw_segment(drawing, &info[i]);
+        drawing->done += info[i].count;
+        silt_progress(&drawing->progress, "drawing", drawing->done, drawing->survey->entries);
+    }
+    silt_progress_end(&drawing->progress);
+    return SILT_OK;
+}
+
+/* What only the server has, page by page. */
+static enum silt_status draw_live(struct drawing *drawing, struct silt_wire_id last)
+{
+    const struct silt_stream_row *row = drawing->survey->row;
+    struct silt_page_request request = {
+        .key = row->name, .to = last, .count = drawing->in->session.config->page_entries};
+    struct silt_page page = {0};
+    enum silt_status status = SILT_OK;
+    bool more = !row->folded_any || silt_wire_id_next(row->watermark, &request.from);
+    while (more && status == SILT_OK) {
+        status = silt_page_append(drawing->in->session.conn, &request, &drawing->in->call->err);
+        if (status == SILT_OK)
+            status = silt_page_receive(drawing->in->session.conn, &request, &page,
+                                       &drawing->in->call->err);
+        if (status != SILT_OK) break;
+        for (size_t i = 0; i < page.entry_count; i++)
+            silt_timeline_add(drawing->timeline, page.entries[i].id.ms, page.entries[i].id.ms, 1,
+                              true);
+        more = page.full && page.entry_count > 0 &&
+               silt_wire_id_next(page.entries[page.entry_count - 1].id, &request.from);
+        drawing->done += page.entry_count;
+        silt_progress(&drawing->progress, "drawing", drawing->done, 0);
+    }
+    silt_progress_end(&drawing->progress);
+    silt_page_release(&page);
+    return status;
+}
+
+/* SILT_END: there is nothing to draw. */
+static enum silt_status draw(struct inspection *in, const struct silt_survey *survey,
+                             struct silt_timeline *timeline)
 {
     const struct silt_stream_row *row = survey->row;
-    const struct silt_segment_info *info = silt_survey_segments(survey);
+    struct drawing drawing = {.in = in, .survey = survey, .timeline = timeline};
     struct silt_facts facts = {0};
     size_t gap_count;
     const struct silt_gap_row *gaps = silt_survey_gaps(survey, &gap_count);
     bool live = live_facts(in, row, &facts);
-    uint64_t above = 0, from = survey->any ? survey->first.ms : UINT64_MAX, to = survey->last.ms;
-    if (live && (!row->folded_any || silt_wire_id_less(row->watermark, facts.last))) {
-        uint64_t added = facts.entries_added - (row->folded_any ? row->custody_added : 0);
-        above = added < facts.length ? added : facts.length;
-    }
+    bool above = live && (!row->folded_any || silt_wire_id_less(row->watermark, facts.last));
+    uint64_t from = survey->any ? survey->first.ms : UINT64_MAX;
+    uint64_t to = survey->any ? survey->last.ms : 0;
     if (live && facts.first.ms < from) from = facts.first.ms;
-    if (above > 0 && facts.last.ms > to) to = facts.last.ms;
-    if (from == UINT64_MAX) return false;
+    if (above && facts.last.ms > to) to = facts.last.ms;
+    if (from == UINT64_MAX) return SILT_END;
     silt_timeline_init(timeline, from, to < from ? from : to);
-    for (size_t i = 0; i < survey->segments; i++)
-        if (info[i].count > 0)
-            silt_timeline_add(timeline, info[i].first.ms, info[i].last.ms, info[i].count, false);
     if (live) timeline->live_from_ms = facts.first.ms;
-    if (above > 0) {
-        uint64_t first = row->folded_any && row->watermark.ms > facts.first.ms ? row->watermark.ms
-                                                                               : facts.first.ms;
-        silt_timeline_add(timeline, first, facts.last.ms, above, true);
-    }
+    enum silt_status status = draw_archive(&drawing);
+    if (status == SILT_OK && above) status = draw_live(&drawing, facts.last);
     for (size_t i = 0; i < gap_count; i++)
         silt_timeline_add_gap(timeline, gaps[i].range.after.ms, gaps[i].range.through.ms,
                               gaps[i].has_count ? gaps[i].count : 0);
-    return true;
+    silt_buf_release(&drawing.value);
+    silt_segment_free(drawing.segment);
+    return status;
 }
 
 /* ---- JSON ---- */
@@ -285,7 +350,7 @@ static void json_gaps(struct silt_out *out, const struct silt_survey *survey)
     silt_json_close(out, ']');
 }
 
-static void show_json(struct inspection *in, const struct silt_survey *survey)
+static enum silt_status show_json(struct inspection *in, const struct silt_survey *survey)
 {
     struct silt_out *out = &in->call->out;
     const struct silt_stream_row *row = survey->row;
@@ -325,34 +390,41 @@ static void show_json(struct inspection *in, const struct silt_survey *survey)
     }
     json_gaps(out, survey);
     if (in->segments) json_segments(out, survey);
-    if (in->timeline && draw(in, survey, &timeline)) {
+    enum silt_status status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
+    if (status == SILT_OK) {
         silt_json_name(out, "timeline");
         silt_timeline_json(out, &timeline);
     }
     silt_json_close(out, '}');
     silt_json_end_line(out);
+    return status == SILT_END ? SILT_OK : status;
+}
+
+static enum silt_status show_alone(struct inspection *in, const struct silt_survey *survey)
+{
+    struct silt_timeline timeline;
+    show_block(in, survey);
+    show_gaps(in, survey);
+    if (in->segments) show_segments(in, survey);
+    enum silt_status status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
+    if (status == SILT_OK) {
+        silt_out_text(&in->call->out, "\n");
+        silt_timeline_show(&in->call->out, &timeline);
+    }
+    silt_out_text(&in->call->out, "\n");
+    return status == SILT_END ? SILT_OK : status;
 }
 
 static enum silt_status inspect_stream(struct inspection *in, const struct silt_stream_row *row)
 {
     struct silt_survey survey;
-    struct silt_timeline timeline;
     enum silt_status status = silt_survey_take(in->session.store, row, &survey, &in->call->err);
-    bool alone = in->call->arg_count > 0 || in->segments || in->timeline;
-    if (status == SILT_OK && in->call->json) {
-        show_json(in, &survey);
-    } else if (status == SILT_OK && alone) {
-        show_block(in, &survey);
-        show_gaps(in, &survey);
-        if (in->segments) show_segments(in, &survey);
-        if (in->timeline && draw(in, &survey, &timeline)) {
-            silt_out_text(&in->call->out, "\n");
-            silt_timeline_show(&in->call->out, &timeline);
-        }
-        silt_out_text(&in->call->out, "\n");
-    } else if (status == SILT_OK) {
+    if (status == SILT_OK && in->call->json)
+        status = show_json(in, &survey);
+    else if (status == SILT_OK && (in->call->arg_count > 0 || in->segments || in->timeline))
+        status = show_alone(in, &survey);
+    else if (status == SILT_OK)
         add_row(in, &survey);
-    }
     if (status == SILT_OK && survey.damaged > 0)
         in->call->exit_code = silt_status_exit_code(SILT_ERR_CORRUPT);
     silt_survey_release(&survey);

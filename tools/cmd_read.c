@@ -271,6 +271,7 @@ static enum silt_status count(struct reading *reading)
     enum silt_status status =
         silt_history_count(reading->history, &reading->what, &entries, &reading->call->err);
     if (status != SILT_OK) return status;
+    silt_reading_probe(&reading->session);
     if (reading->call->json) {
         silt_json_open(out, '{');
         silt_json_name(out, "count");

@@ -23,6 +23,7 @@ struct board {
     struct silt_table table;
     uint64_t streams;
     struct silt_buf notes; /* lines that follow the table */
+    bool asked;            /* siltd, and it does not run */
     enum silt_status server;
     struct silt_err server_err;
 };
@@ -191,6 +192,7 @@ static enum silt_status ask_siltd(struct board *board)
     struct silt_buf line = {0};
     struct silt_json *answer = NULL;
     if (board->session.config->control == NULL) return SILT_END;
+    board->asked = true;
     enum silt_status status =
         silt_control_ask(board->session.config->control, "status", key, &line, &answer, &call->err);
     if (status == SILT_OK) show_answer(board, answer, &line);
@@ -201,6 +203,22 @@ static enum silt_status ask_siltd(struct board *board)
 
 /* ---- siltd does not run ---- */
 
+/* With everything folded and no group behind, what is left to hold the floor is the settings' keep. */
+static void consult_settings(struct board *board, struct silt_view key, struct silt_seen *seen)
+{
+    const struct silt_stream_config *match, *other;
+    if (strcmp(seen->held_by, "archive") != 0 || seen->lag_entries != 0) return;
+    enum silt_match found = silt_config_match(board->session.config, key, &match, &other);
+    if (found == SILT_MATCH_AMBIGUOUS) {
+        snprintf(seen->state, sizeof seen->state, "ambiguous");
+        snprintf(seen->reason, sizeof seen->reason,
+                 "two patterns of the settings match this key; it is left alone");
+    } else if (found == SILT_MATCH_ONE) {
+        bool keeps = match->keep.has_age || match->keep.has_entries || match->keep.has_bytes;
+        snprintf(seen->held_by, sizeof seen->held_by, keeps ? "retention" : "shadow");
+    }
+}
+
 static void add_row_stream(struct board *board, const struct silt_stream_row *row,
                            enum silt_status looked, struct silt_seen *seen,
                            const struct silt_err *err)
@@ -210,6 +228,7 @@ static void add_row_stream(struct board *board, const struct silt_stream_row *ro
         snprintf(seen->hint, sizeof seen->hint, "%s", err->hint);
         snprintf(seen->state, sizeof seen->state, "failing");
     }
+    consult_settings(board, row->name, seen);
     judge(board, seen, false);
     if (board->call->json)
         silt_seen_json(&board->call->out, seen, row->name, row);
@@ -296,8 +315,9 @@ static enum silt_status read_stores(struct board *board)
         if (call->arg_count == 0 && board->streams == 0)
             silt_out_text(&call->out, "the archive holds no stream yet\n");
         finish(board);
-        silt_say("siltd was not asked; this is what archive%s say",
-                 board->server == SILT_OK ? " and server" : " alone can");
+        silt_say("siltd %s; this is what the archive%s",
+                 board->asked ? "does not run" : "was not asked",
+                 board->server == SILT_OK ? " and the server say" : " says");
     }
     if (board->server < 0) {
         call->err = board->server_err;

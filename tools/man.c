@@ -3,6 +3,8 @@
 
 #include "command.h"
 
+#define HELP_WIDTH 96
+
 static const char program_help[] = "a Valkey stream with a long history: archive and live as one";
 
 static const struct {
@@ -136,6 +138,37 @@ enum silt_status silt_help_man(const struct silt_verb *verb, struct silt_buf *re
     return verb != NULL ? man_of_verb(verb, ret) : man_of_program(ret);
 }
 
+/* A paragraph in lines of at most `width` bytes, each after the first indented. */
+static enum silt_status put_wrapped(struct silt_buf *out, const char *text, size_t indent,
+                                    size_t width)
+{
+    enum silt_status status = SILT_OK;
+    size_t column = indent;
+    bool first = true; /* in its line */
+    while (*text && status == SILT_OK) {
+        size_t word = strcspn(text, " \n");
+        bool breaks = !first && column + 1 + word > width;
+        if (breaks) {
+            status = silt_buf_printf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            status = put(out, " ");
+            column++;
+        }
+        if (status == SILT_OK) status = silt_buf_put(out, text, word);
+        column += word;
+        first = false;
+        text += word;
+        text += strspn(text, " ");
+        for (; *text == '\n' && status == SILT_OK; text++) {
+            status = put(out, "\n");
+            column = indent;
+            first = true;
+        }
+    }
+    return status == SILT_OK ? put(out, "\n") : status;
+}
+
 static enum silt_status help_of_program(struct silt_buf *out)
 {
     enum silt_status status = silt_buf_printf(
@@ -154,14 +187,16 @@ enum silt_status silt_help_text(const struct silt_verb *verb, struct silt_buf *r
     enum silt_status status;
     if (verb == NULL) return help_of_program(ret);
     size_t count = silt_verb_options(verb, options);
-    if ((status = silt_buf_printf(ret, "usage: silt %s [OPTIONS] %s\n%s\n\n%s\n\n", verb->name,
-                                  verb->arguments, verb->help, verb->text->about)))
+    if ((status = silt_buf_printf(ret, "usage: silt %s [OPTIONS] %s\n%s\n\n", verb->name,
+                                  verb->arguments, verb->help)) ||
+        (status = put_wrapped(ret, verb->text->about, 0, HELP_WIDTH)) || (status = put(ret, "\n")))
         return status;
     for (size_t i = 0; i < count && status == SILT_OK; i++) {
         char left[64];
         snprintf(left, sizeof left, "--%s%s%s", options[i]->name, options[i]->value ? " " : "",
                  options[i]->value ? options[i]->value : "");
-        status = silt_buf_printf(ret, "  %-22s %s\n", left, options[i]->help);
+        status = silt_buf_printf(ret, "  %-22s ", left);
+        if (status == SILT_OK) status = put_wrapped(ret, options[i]->help, 25, HELP_WIDTH);
     }
     if (status == SILT_OK && verb->text->examples)
         status = silt_buf_printf(ret, "\n%s\n", verb->text->examples);

@@ -47,3 +47,13 @@ void silt_reading_tell(struct silt_session *session, const struct silt_cursor *c
     silt_say("the archive alone was read, complete up to %s", watermark);
     if (session->config->address != NULL) session->call->exit_code = SILT_EXIT_FINDING;
 }
+
+void silt_reading_probe(struct silt_session *session)
+{
+    struct silt_call *call = session->call;
+    if (silt_call_option(call, "allow-archive-only") == NULL || session->config->address == NULL ||
+        silt_session_conn(session) == SILT_OK)
+        return;
+    silt_say("%s; the archive alone was read", call->err.sentence);
+    call->exit_code = SILT_EXIT_FINDING;
+}

@@ -19,4 +19,7 @@ SILT_MUST_USE enum silt_status silt_reading_open(struct silt_session *session,
 /* After the first answer: says so on stderr where the archive alone was read without being asked for. */
 void silt_reading_tell(struct silt_session *session, const struct silt_cursor *cursor);
 
+/* For answers that do not tell where they came from: with --allow-archive-only, says so where the server is away. */
+void silt_reading_probe(struct silt_session *session);
+
 #endif
