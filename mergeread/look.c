@@ -50,6 +50,36 @@ static enum silt_status send_parts(struct silt_conn *conn, struct silt_view key,
     return status;
 }
 
+/* The same facts as one read-only script: Redis 7.0 queues nothing in a MULTI when its memory is full, which is when looks matter most. */
+static enum silt_status send_script(struct silt_conn *conn, struct silt_view key, uint8_t parts,
+                                    const struct silt_page_request *range, struct silt_err *err)
+{
+    static const char script[] =
+        "local r, n = {}, tonumber(ARGV[1])\n"
+        "if ARGV[2] then r[1] = redis.pcall(ARGV[2], KEYS[1], ARGV[3], ARGV[4], 'COUNT', ARGV[5]) end\n"
+        "r[#r + 1] = redis.pcall('XINFO', 'STREAM', KEYS[1])\n"
+        "if n % 2 == 1 then r[#r + 1] = redis.pcall('XINFO', 'GROUPS', KEYS[1]) end\n"
+        "if n > 1 then r[#r + 1] = redis.pcall('INFO', 'replication') end\n"
+        "return r";
+    char from[SILT_WIRE_ID_TEXT], to[SILT_WIRE_ID_TEXT], count[16], what[4];
+    struct silt_view argv[9] = {silt_view_str("EVAL"), silt_view_str(script), silt_view_str("1"),
+                                key};
+    size_t argc = 4;
+    snprintf(what, sizeof what, "%u",
+             (unsigned)(parts & (SILT_LOOK_GROUPS | SILT_LOOK_REPLICATION)));
+    argv[argc++] = silt_view_str(what);
+    if (range != NULL) {
+        silt_wire_id_format(range->from, from);
+        silt_wire_id_format(range->to, to);
+        snprintf(count, sizeof count, "%u", (unsigned)range->count);
+        argv[argc++] = silt_view_str(range->reverse ? "XREVRANGE" : "XRANGE");
+        argv[argc++] = silt_view_str(range->reverse ? to : from);
+        argv[argc++] = silt_view_str(range->reverse ? from : to);
+        argv[argc++] = silt_view_str(count);
+    }
+    return silt_conn_append(conn, argv, argc, err);
+}
+
 enum silt_status silt_look_send(struct silt_conn *conn, struct silt_view key,
                                 enum silt_look_what what, const struct silt_page_request *range,
                                 struct silt_err *err)
@@ -184,6 +214,25 @@ static enum silt_status ask_again(struct silt_conn *conn, struct silt_view key, 
     return send_parts(conn, key, parts, range, err);
 }
 
+/* After a MULTI that a full memory refused: the script instead, once. Its refusal is told as the full memory that it stands for. */
+static enum silt_status ask_script(struct silt_conn *conn, struct silt_view key, uint8_t parts,
+                                   const struct silt_page_request *range, struct silt_reply *reply,
+                                   struct silt_err *err)
+{
+    uint8_t list[4];
+    struct silt_err why = {0};
+    if (silt_conn_owed(conn) != 0) return SILT_ERR_SERVER_OOM;
+    enum silt_status status = send_script(conn, key, parts, range, &why);
+    if (status == SILT_OK) status = silt_conn_receive(conn, reply, &why);
+    if (status == SILT_ERR_SERVER_DENIED) return SILT_ERR_SERVER_OOM;
+    if (status == SILT_OK && (reply->nodes[0].type != SILT_NODE_ARRAY ||
+                              reply->nodes[0].size != list_parts(parts, list)))
+        status = silt_conn_nonsense(
+            conn, &why, "the look's script to answer with one element for each command");
+    if (status != SILT_OK && err != NULL) *err = why;
+    return status;
+}
+
 static enum silt_status take_transaction(struct silt_conn *conn,
                                          const struct silt_page_request *range,
                                          struct silt_reply *reply, uint8_t *ret_parts,
@@ -202,6 +251,8 @@ static enum silt_status take_transaction(struct silt_conn *conn,
         }
         take_exec(conn, *ret_parts, reply, &outcome);
         if (outcome.status != SILT_OK && err != NULL) *err = outcome.err;
+        if (outcome.status == SILT_ERR_SERVER_OOM && silt_conn_is_open(conn))
+            return ask_script(conn, key, *ret_parts, range, reply, err);
         if (outcome.status != SILT_OK || outcome.denied == 0) return outcome.status;
         status = ask_again(conn, key, *ret_parts, outcome.denied, range, err);
     } while (status == SILT_OK);
