@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "feed_priv.h"
-#include "runner.h"
+#include "die.h"
 
 enum {
     PLAYERS = 20000,

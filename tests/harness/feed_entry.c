@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "feed_priv.h"
-#include "runner.h"
+#include "die.h"
 
 void *feed_alloc(size_t count, size_t size)
 {

@@ -2,10 +2,23 @@
  * {"id": "<ms>-<seq>", "fields": [[name, value], ...]}; a string that is not valid UTF-8 is {"b64": "..."}. */
 #include <getopt.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "feed.h"
+#include "die.h"
+
+/* Built without Check and the rest of the harness, so that quickstart needs neither. */
+void test_die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(1);
+}
 
 static json_t *base64(struct silt_view bytes)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runner.h"
+#include "die.h"
 
 uint64_t test_seed(void)
 {

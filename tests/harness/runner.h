@@ -14,6 +14,8 @@
 #include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "die.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +31,6 @@ int test_run_suite(Suite *suite);
         const TTest *tests_[] = {__VA_ARGS__};                                 \
         return test_run(argc, argv, tests_, sizeof tests_ / sizeof tests_[0]); \
     }
-
-/* The set-up of a test went wrong (no server, no scratch directory): ends the test, which fails with this text. */
-void test_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* True when long forms of random and endurance tests are wanted (SILT_TEST_LONG=1). */
 bool test_long(void);
