@@ -123,7 +123,7 @@ static enum silt_status prepare(const char *dir, const struct silt_store_options
     if (!options->write) return silt_lock_check(dir, err);
     status = silt_lock_take(dir, ret_fd, err);
     if (status != SILT_OK) return status;
-    status = silt_dir_lowest(dir, name, err);
+    status = silt_dir_lowest(dir, 0, name, err);
     return status == SILT_END ? create_archive(dir, options, err) : status;
 }
 

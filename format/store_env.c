@@ -91,6 +91,17 @@ static enum silt_status open_file(const struct silt_env *env, const char *file, 
     return status;
 }
 
+/* The file was replaced and removed since its name was read: what took its place has a higher number. A name that never was
+ * one (a damaged `current`) has nothing above it: then the lowest file begins the chain. */
+static enum silt_status next_name(const char *dir, char file[SILT_FILE_NAME_MAX],
+                                  struct silt_err *err)
+{
+    uint64_t number = 0;
+    (void)silt_file_number(file, &number);
+    enum silt_status status = silt_dir_lowest(dir, number, file, err);
+    return status == SILT_END ? silt_dir_lowest(dir, 0, file, err) : status;
+}
+
 /* Opens `file` or, where it has been replaced, what took its place. file: in, the name to start with; out, the name opened. */
 static enum silt_status open_current(const struct silt_env *env, char file[SILT_FILE_NAME_MAX],
                                      bool write, struct silt_kv **ret, struct silt_err *err)
@@ -99,8 +110,8 @@ static enum silt_status open_current(const struct silt_env *env, char file[SILT_
         struct silt_kv *kv = NULL;
         struct silt_kv_txn *txn = NULL;
         enum silt_status status = open_file(env, file, write, &kv, err);
-        if (status == SILT_ERR_NO_ARCHIVE) { /* replaced and removed since its name was read */
-            status = silt_dir_lowest(env->dir, file, err);
+        if (status == SILT_ERR_NO_ARCHIVE) {
+            status = next_name(env->dir, file, err);
             if (status == SILT_OK) continue;
         }
         if (status == SILT_OK) status = begin_alone(kv, &txn, err);
@@ -123,7 +134,7 @@ static enum silt_status first_name(const char *dir, bool write, char ret[SILT_FI
                                    struct silt_err *err)
 {
     enum silt_status status =
-        write ? silt_dir_lowest(dir, ret, err) : silt_dir_current(dir, ret, err);
+        write ? silt_dir_lowest(dir, 0, ret, err) : silt_dir_current(dir, ret, err);
     if (status == SILT_END)
         return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive in %s", dir);
     return status;
@@ -342,20 +353,37 @@ void silt_env_lose(struct silt_env *env)
     pthread_rwlock_unlock(&env->lock);
 }
 
+/* What one attempt to write came upon before it could do its work. */
+struct obstacle {
+    bool resized;
+    bool replaced;
+    char from[SILT_FILE_NAME_MAX];
+    char to[SILT_FILE_NAME_MAX];
+};
+
+static enum silt_status write_in(struct silt_store *store, silt_apply *apply, void *ctx,
+                                 struct silt_kv_txn *txn, struct obstacle *ret,
+                                 struct silt_err *err)
+{
+    /* Promise 1: nothing may be written to a file that has been replaced; it is about to be removed. */
+    memcpy(ret->from, store->env->file, sizeof ret->from);
+    enum silt_status status = successor_of(txn, ret->from, ret->to, err);
+    ret->replaced = status == SILT_OK;
+    if (status == SILT_END) status = apply(ctx, txn, err);
+    if (status == SILT_OK && !ret->replaced) return silt_kv_commit(txn, err);
+    silt_kv_end(txn);
+    return status;
+}
+
 static enum silt_status write_once(struct silt_store *store, silt_apply *apply, void *ctx,
-                                   bool *ret_resized, struct silt_err *err)
+                                   struct obstacle *ret, struct silt_err *err)
 {
     struct silt_kv_txn *txn = NULL;
+    memset(ret, 0, sizeof *ret);
     enum silt_status status = enter(store, err);
     if (status != SILT_OK) return status;
-    status = silt_kv_write_begin(store->env->kv, &txn, ret_resized, err);
-    if (status == SILT_OK && !*ret_resized) {
-        status = apply(ctx, txn, err);
-        if (status == SILT_OK)
-            status = silt_kv_commit(txn, err);
-        else
-            silt_kv_end(txn);
-    }
+    status = silt_kv_write_begin(store->env->kv, &txn, &ret->resized, err);
+    if (status == SILT_OK && !ret->resized) status = write_in(store, apply, ctx, txn, ret, err);
     pthread_rwlock_unlock(&store->env->lock);
     if (status == SILT_ERR_STORE_LOST) silt_env_lose(store->env);
     return status;
@@ -376,13 +404,16 @@ enum silt_status silt_env_write(struct silt_store *store, silt_apply *apply, voi
     if (!store->write)
         return silt_fail(err, SILT_ERR_USAGE, "%s was opened for reading only", store->env->dir);
     for (;;) {
-        bool resized = false;
-        enum silt_status status = write_once(store, apply, ctx, &resized, err);
-        if (status == SILT_OK && !resized) return SILT_OK;
-        if (status == SILT_OK)
+        struct obstacle obstacle;
+        enum silt_status status = write_once(store, apply, ctx, &obstacle, err);
+        if (status == SILT_OK && obstacle.resized)
             status = remap(store->env, err);
+        else if (status == SILT_OK && obstacle.replaced)
+            status = follow(store->env, obstacle.from, obstacle.to, err);
         else if (status == SILT_ERR_MAP_FULL)
             status = grow(store->env, err);
+        else
+            return status;
         if (status != SILT_OK) return status;
     }
 }

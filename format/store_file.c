@@ -138,7 +138,7 @@ void silt_file_give(const char *dir, const char *path)
 
 /* ---- the current file ---- */
 
-enum silt_status silt_dir_lowest(const char *dir, char ret[SILT_FILE_NAME_MAX],
+enum silt_status silt_dir_lowest(const char *dir, uint64_t at_least, char ret[SILT_FILE_NAME_MAX],
                                  struct silt_err *err)
 {
     uint64_t number, lowest = UINT64_MAX;
@@ -146,7 +146,7 @@ enum silt_status silt_dir_lowest(const char *dir, char ret[SILT_FILE_NAME_MAX],
     DIR *entries = opendir(dir);
     if (!entries) return silt_fail_errno(err, errno, "cannot read the directory %s", dir);
     for (struct dirent *entry; (entry = readdir(entries));) {
-        if (!silt_file_number(entry->d_name, &number)) continue;
+        if (!silt_file_number(entry->d_name, &number) || number < at_least) continue;
         if (number < lowest) lowest = number;
         found = true;
     }
@@ -189,7 +189,7 @@ enum silt_status silt_dir_current(const char *dir, char ret[SILT_FILE_NAME_MAX],
 {
     enum silt_status status = read_current(dir, ret, err);
     if (status != SILT_END) return status;
-    return silt_dir_lowest(dir, ret, err); /* lost or damaged: the files themselves tell */
+    return silt_dir_lowest(dir, 0, ret, err); /* lost or damaged: the files themselves tell */
 }
 
 static enum silt_status write_new(const char *dir, const char *path, const char *text,
@@ -241,16 +241,29 @@ static bool is_leftover(const char *name, const char *keep)
     return strcmp(base, keep) != 0 || strncmp(name + stem, ".new", 4) == 0;
 }
 
+static bool remove_file(const char *dir, const char *name)
+{
+    char *path = silt_path_join(dir, name, NULL);
+    bool removed = path && unlink(path) == 0;
+    silt_free(path);
+    return removed;
+}
+
+/* Replaced files go from the lowest on, so that the lowest that is left always begins the chain of successors. What cannot be
+ * removed now can be at the next start. */
 void silt_dir_clean(const char *dir, const char *keep)
 {
+    char lowest[SILT_FILE_NAME_MAX];
+    uint64_t number = 0, kept;
+    if (!silt_file_number(keep, &kept)) return;
+    while (silt_dir_lowest(dir, 0, lowest, NULL) == SILT_OK && silt_file_number(lowest, &number) &&
+           number < kept)
+        if (!remove_file(dir, lowest)) return;
+    if (number != kept) return; /* what should be kept is not there: nothing is a leftover */
     DIR *entries = opendir(dir);
     if (!entries) return;
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        if (!is_leftover(entry->d_name, keep)) continue;
-        char *path = silt_path_join(dir, entry->d_name, NULL);
-        if (path) unlink(path); /* what cannot be removed now can be at the next start */
-        silt_free(path);
-    }
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (is_leftover(entry->d_name, keep)) (void)remove_file(dir, entry->d_name);
     closedir(entries);
 }
 

@@ -102,9 +102,10 @@ bool silt_dir_has_current(const char *dir);
 /* What `current` names, else the lowest environment file there is. SILT_END: none. */
 SILT_MUST_USE enum silt_status silt_dir_current(const char *dir, char ret[SILT_FILE_NAME_MAX],
                                                 struct silt_err *err);
-/* The lowest environment file there is, whatever `current` says: always on the chain of successors. SILT_END: none. */
-SILT_MUST_USE enum silt_status silt_dir_lowest(const char *dir, char ret[SILT_FILE_NAME_MAX],
-                                               struct silt_err *err);
+/* The lowest environment file with at least that number, whatever `current` says. The lowest of all is always on the chain of
+ * successors. SILT_END: none. */
+SILT_MUST_USE enum silt_status silt_dir_lowest(const char *dir, uint64_t at_least,
+                                               char ret[SILT_FILE_NAME_MAX], struct silt_err *err);
 /* Makes `current` name the file, durably. */
 SILT_MUST_USE enum silt_status silt_dir_set_current(const char *dir, const char *file,
                                                     struct silt_err *err);

@@ -20,8 +20,6 @@
 
 struct paths {
     char name[SILT_FILE_NAME_MAX];
-    char *old;
-    char *old_lock;
     char *path;
     char *made;
     char *made_lock;
@@ -29,8 +27,6 @@ struct paths {
 
 static void paths_release(struct paths *paths)
 {
-    silt_free(paths->old);
-    silt_free(paths->old_lock);
     silt_free(paths->path);
     silt_free(paths->made);
     silt_free(paths->made_lock);
@@ -43,12 +39,10 @@ static enum silt_status make_paths(const struct silt_env *env, struct paths *ret
     if (!silt_file_number(env->file, &number) || number == UINT64_MAX)
         return silt_fail(err, SILT_ERR_CORRUPT, "%s/%s has no number", env->dir, env->file);
     silt_file_name(number + 1, ret->name);
-    ret->old = silt_path_join(env->dir, env->file, NULL);
-    ret->old_lock = silt_path_join(env->dir, env->file, "-lock");
     ret->path = silt_path_join(env->dir, ret->name, NULL);
     ret->made = silt_path_join(env->dir, ret->name, ".new");
     ret->made_lock = silt_path_join(env->dir, ret->name, ".new-lock");
-    if (ret->old && ret->old_lock && ret->path && ret->made && ret->made_lock) return SILT_OK;
+    if (ret->path && ret->made && ret->made_lock) return SILT_OK;
     return silt_fail(err, SILT_ERR_MEMORY, NULL);
 }
 
@@ -226,11 +220,12 @@ static enum silt_status announce(struct silt_store *store, struct paths *paths,
 
 enum silt_status silt_store_replace(struct silt_store *store, struct silt_err *err)
 {
-    SILT_CLEANUP(paths_release) struct paths paths = {.old = NULL};
+    SILT_CLEANUP(paths_release) struct paths paths = {.path = NULL};
     struct silt_meta_row meta;
     if (!store->write)
         return silt_fail(err, SILT_ERR_USAGE, "the archive was opened for reading only");
-    enum silt_status status = make_paths(store->env, &paths, err);
+    enum silt_status status = silt_store_meta(store, &meta, err); /* follows an earlier one first */
+    if (status == SILT_OK) status = make_paths(store->env, &paths, err);
     if (status == SILT_OK) status = make_copy(store, &paths, err);
     if (status == SILT_OK) status = announce(store, &paths, err);
     if (status != SILT_OK) return status;
@@ -240,7 +235,6 @@ enum silt_status silt_store_replace(struct silt_store *store, struct silt_err *e
     if (status == SILT_OK) status = silt_dir_set_current(store->env->dir, paths.name, err);
     if (status != SILT_OK) return status;
     if (SILT_FAULTPOINT("store-replace-before-remove")) return silt_fail(err, SILT_ERR_IO, NULL);
-    unlink(paths.old); /* what remains is removed at the next start */
-    unlink(paths.old_lock);
+    silt_dir_clean(store->env->dir, paths.name);
     return SILT_OK;
 }
