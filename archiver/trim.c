@@ -81,6 +81,14 @@ static size_t arguments(const struct silt_trim_target *target, const struct word
     return n;
 }
 
+/* Never silt_conn_call: it would connect anew, and behind a new connection another server may stand than the one that was looked at (protocol §4). */
+static enum silt_status ask(struct silt_conn *conn, const struct silt_view *argv, size_t argc,
+                            struct silt_reply *reply, struct silt_err *err)
+{
+    enum silt_status status = silt_conn_append(conn, argv, argc, err);
+    return status == SILT_OK ? silt_conn_receive(conn, reply, err) : status;
+}
+
 static enum silt_status call(struct silt_trimmer *trimmer, struct silt_conn *conn,
                              const struct silt_trim_target *target, struct silt_wire_id threshold,
                              struct silt_err *err)
@@ -93,11 +101,11 @@ static enum silt_status call(struct silt_trimmer *trimmer, struct silt_conn *con
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     struct silt_view *argv = (struct silt_view *)(void *)trimmer->words.at;
     size_t argc = arguments(target, &words, "EVALSHA", trimmer->script_sha1, argv);
-    status = silt_conn_call(conn, argv, argc, &trimmer->reply, err);
+    status = ask(conn, argv, argc, &trimmer->reply, err);
     if (status != SILT_ERR_NO_SCRIPT) return status;
     argv[0] = silt_view_str("EVAL");
     argv[1] = silt_view_str(silt_trim_script);
-    return silt_conn_call(conn, argv, argc, &trimmer->reply, err);
+    return ask(conn, argv, argc, &trimmer->reply, err);
 }
 
 static bool read_id(const struct silt_reply *reply, size_t node, struct silt_wire_id *ret)

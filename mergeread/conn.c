@@ -17,6 +17,7 @@
 #define REPLY_BYTES_MAX ((size_t)1 << 30) /* whatever the options say; hiredis 0.14 counts in int */
 #define WORDS_MAX 32
 #define NOTE_HEAD 5
+#define DENIED_MS 10000
 
 /* ---- life ---- */
 
@@ -392,12 +393,14 @@ enum silt_status silt_conn_call(struct silt_conn *conn, const struct silt_view *
 
 unsigned silt_conn_denied(const struct silt_conn *conn)
 {
-    return conn->denied;
+    /* Rights may be granted while we are connected: from time to time it is asked again. */
+    return silt_now_ms() - conn->denied_at_ms < DENIED_MS ? conn->denied : 0;
 }
 
 void silt_conn_set_denied(struct silt_conn *conn, unsigned parts)
 {
-    conn->denied |= parts;
+    conn->denied = silt_conn_denied(conn) | parts;
+    conn->denied_at_ms = silt_now_ms();
 }
 
 /* A note: one byte of parts, four of the key's length, the key. */

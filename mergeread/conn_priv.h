@@ -68,6 +68,7 @@ struct silt_conn {
     uint64_t generation;
     char server[64];
     unsigned denied;
+    int64_t denied_at_ms;
     struct silt_buf notes;
     size_t note_at;
 };
@@ -80,7 +81,7 @@ SILT_MUST_USE enum silt_status silt_conn_check_idle(struct silt_conn *conn, stru
 enum silt_status silt_conn_no_memory(struct silt_conn *conn, struct silt_err *err); /* closes */
 struct silt_waiter silt_conn_waiter(const struct silt_conn *conn, uint64_t ms);
 
-/* Commands of a look that this connection's user may not send; forgotten at the next connect. */
+/* Commands of a look that this connection's user may not send; forgotten at the next connect, and after ten seconds. */
 enum silt_look_part { SILT_LOOK_GROUPS = 1, SILT_LOOK_REPLICATION = 2, SILT_LOOK_RANGE = 4 };
 unsigned silt_conn_denied(const struct silt_conn *conn);
 void silt_conn_set_denied(struct silt_conn *conn, unsigned parts);
