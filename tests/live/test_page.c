@@ -239,13 +239,18 @@ static const char *first_word(const char *text)
 static void refuse_at(size_t place, const char *exec)
 {
     static const struct test_step greeting = GREETING;
-    struct test_step steps[1 + REFUSALS * 12] = {greeting};
+    struct test_step steps[1 + REFUSALS * 12 + 2] = {greeting};
     struct test_step *at = steps + 1;
     for (size_t i = 0; i < REFUSALS; i++) {
         struct silt_view answers[5] = {queued[0], queued[1], queued[2], queued[3],
                                        silt_view_str(exec)};
         answers[place] = silt_view_str(refusals[i].text);
         at = transaction(at, answers);
+        if (refusals[i].status ==
+            SILT_ERR_SERVER_OOM) { /* then a script is tried, which a full memory may allow */
+            *at++ = (struct test_step)TEST_EXPECT("EVAL **");
+            *at++ = (struct test_step)TEST_ANSWER("-OOM x\r\n");
+        }
         *at++ = (struct test_step)TEST_EXPECT("PING");
         *at++ = (struct test_step)TEST_ANSWER("+PONG\r\n");
     }

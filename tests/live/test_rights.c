@@ -1,0 +1,231 @@
+/* What the server must allow (docs/rights.md): a user with exactly these rights gets a whole cycle; with one fewer, what the table says, and never a trim of
+ * what is not archived. And what silt sends: nothing but the commands of that table, each of them bounded. */
+#include "alloc.h"
+#include "stand.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define STREAM "- { match: s, ids: wire, keep: { entries: 5 }, seam: best-effort }"
+
+static struct stand stand;
+static struct test_oracle oracle;
+
+static const struct right {
+    const char *name;
+    enum silt_status without; /* SILT_OK: all goes on */
+} rights[] = {
+    {"xrange", SILT_ERR_SERVER_DENIED},
+    {"xrevrange", SILT_OK},
+    {"xtrim", SILT_ERR_SERVER_DENIED},
+    {"xdel", SILT_OK},
+    {"xinfo|stream", SILT_ERR_SERVER_DENIED},
+    {"xinfo|groups", SILT_ERR_SERVER_DENIED},
+    {"xpending", SILT_ERR_SERVER_DENIED},
+    {"xgroup|create", SILT_ERR_SERVER_DENIED},
+    {"xgroup|setid", SILT_ERR_SERVER_DENIED},
+    {"xgroup|destroy", SILT_OK},
+    {"eval", SILT_ERR_SERVER_DENIED},
+    {"evalsha", SILT_ERR_SERVER_DENIED},
+    {"script|load", SILT_OK},
+    {"info", SILT_ERR_SERVER_DENIED},
+    {"ping", SILT_OK},
+    {"time", SILT_ERR_SERVER_DENIED},
+    {"select", SILT_OK},
+    {"get", SILT_OK},
+    {"set", SILT_OK},
+    {"multi", SILT_ERR_SERVER_DENIED},
+    {"exec", SILT_ERR_SERVER_DENIED},
+};
+enum { RIGHTS = sizeof rights / sizeof rights[0] };
+
+/* The user anew, with all rights of the table but one (RIGHTS: with all). */
+static void make_user(struct test_server *server, size_t without)
+{
+    char line[1200] = "ACL SETUSER silt reset on >sesame ~s ~{s}:archived";
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (i != without)
+            snprintf(line + strlen(line), sizeof line - strlen(line), " +%s", rights[i].name);
+    test_cmd(server, line);
+}
+
+/* An archiver that logs in as that user; a stream with a consumer group that has entries pending. */
+static void start(size_t without)
+{
+    const char *file = test_path("password");
+    test_file_write(file, "sesame\n", 7);
+    stand_start(&stand, STREAM);
+    stand_close(&stand);
+    make_user(&stand.server, without);
+    stand.config->user = silt_strdup("silt");
+    stand.config->password_file = silt_strdup(file);
+    stand_add(&stand, "s", &oracle, 1, 40);
+    test_cmd(&stand.server, "XGROUP CREATE s readers 0");
+    test_cmd(&stand.server, "XREADGROUP GROUP readers me COUNT 38 STREAMS s >");
+    for (int i = 1; i <= 20; i++)
+        test_cmd(&stand.server, "XACK s readers %d-0", i);
+    stand_open(&stand, NULL);
+}
+
+static void finish(void)
+{
+    test_oracle_release(&oracle);
+    stand_release(&stand);
+    test_remove_all(stand.archive);
+}
+
+START_TEST(rights__the_documented_ones_are_enough_for_a_whole_cycle)
+{
+    start(RIGHTS);
+    ck_assert_msg(stand_run(&stand) == SILT_OK && stand.works[0]->status == SILT_OK, "%s, %s",
+                  stand.err.sentence, stand.works[0]->err.sentence);
+    ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 20); /* 21-0 is pending */
+    ck_assert_int_eq(test_cmd_int(&stand.server, "EXISTS {s}:archived"), 1);
+    ck_assert_str_eq(test_server_info(&stand.server, "errorstats", "errorstat_NOPERM"), "");
+    finish();
+}
+END_TEST
+
+START_TEST(rights__with_one_fewer_what_the_table_says)
+{
+    for (size_t i = 0; i < RIGHTS; i++) {
+        start(i);
+        enum silt_status status = stand_run(&stand);
+        const struct silt_err *err = &stand.err;
+        if (status == SILT_OK) {
+            status = stand.works[0]->status;
+            err = &stand.works[0]->err;
+        }
+        ck_assert_msg(status == rights[i].without, "without %s: %s, '%s'", rights[i].name,
+                      silt_status_name(status), err->sentence);
+        if (status != SILT_OK) {
+            ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 40);
+        }
+        ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+        /* The right is granted: the next connection goes on. */
+        make_user(&stand.server, RIGHTS);
+        silt_conn_close(silt_archiver_conn(stand.archiver));
+        ck_assert_msg(stand_run(&stand) == SILT_OK && stand.works[0]->status == SILT_OK,
+                      "after %s was granted: %s, %s", rights[i].name, stand.err.sentence,
+                      stand.works[0]->err.sentence);
+        ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 20);
+        ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+        finish();
+    }
+}
+END_TEST
+START_TEST(rights__the_page_names_exactly_these)
+{
+    char path[300], named[64];
+    snprintf(path, sizeof path, "%s/docs/rights.md", test_source_root());
+    char *page = test_file_read(path, NULL);
+    size_t rows = 0;
+    for (size_t i = 0; i < RIGHTS; i++) {
+        snprintf(named, sizeof named, "\n| `%s` |", rights[i].name);
+        for (char *bar = strchr(named + 3, '|'); bar != NULL && bar < strrchr(named, '`');
+             bar = strchr(bar + 1, '|'))
+            *bar = ' '; /* a table has no room for a bar: "xinfo stream" */
+        ck_assert_msg(strstr(page, named) != NULL, "docs/rights.md has no row%s", named);
+    }
+    for (const char *at = page; (at = strstr(at, "\n| `")) != NULL; at++)
+        rows++;
+    ck_assert_uint_eq(rows, RIGHTS + 2); /* scan and type: for patterns */
+    free(page);
+}
+END_TEST
+
+/* ---- what is sent ---- */
+
+/* The words of a MONITOR line from the command on: name -> "xinfo", second -> "STREAM". */
+struct sent {
+    char words[12][128];
+    size_t count;
+    bool by_script;
+};
+
+static void parse_line(const char *line, struct sent *sent)
+{
+    memset(sent, 0, sizeof *sent);
+    sent->by_script = strstr(line, " lua] ") != NULL;
+    const char *at = strchr(line, ']');
+    while (at != NULL && (at = strchr(at, '"')) != NULL && sent->count < 12) {
+        size_t len = 0;
+        for (at++; *at != 0 && *at != '"'; at++) {
+            if (*at == '\\' && at[1] != 0) at++;
+            if (len + 1 < sizeof sent->words[0]) sent->words[sent->count][len++] = *at;
+        }
+        sent->count++;
+        if (*at == '"') at++;
+    }
+}
+
+static bool has(const struct sent *sent, const char *word)
+{
+    for (size_t i = 1; i < sent->count; i++)
+        if (strcasecmp(sent->words[i], word) == 0) return true;
+    return false;
+}
+
+static bool is_documented(const struct sent *sent)
+{
+    char whole[260];
+    snprintf(whole, sizeof whole, "%s|%s", sent->words[0], sent->words[1]);
+    if (strcasecmp(sent->words[0], "auth") == 0) return true; /* everybody may */
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (strcasecmp(rights[i].name, sent->words[0]) == 0 ||
+            strcasecmp(rights[i].name, whole) == 0)
+            return true;
+    return false;
+}
+
+static void check_line(const char *line, const struct sent *sent)
+{
+    const char *name = sent->words[0];
+    ck_assert_msg(is_documented(sent), "not in docs/rights.md: %s", line);
+    bool range = strcasecmp(name, "xrange") == 0 || strcasecmp(name, "xrevrange") == 0;
+    bool one = range && strcmp(sent->words[2], sent->words[3]) == 0; /* from an id to itself */
+    ck_assert_msg(!range || one || has(sent, "COUNT"), "without a bound: %s", line);
+    ck_assert_msg(!has(sent, "MAXLEN"), "by count: %s", line);
+    ck_assert_msg(!has(sent, "FULL"), "too much asked: %s", line);
+    if (strcasecmp(name, "xtrim") == 0)
+        ck_assert_msg(sent->by_script && has(sent, "MINID") && !has(sent, "~") &&
+                          !has(sent, "LIMIT"),
+                      "not the exact trim of the script: %s", line);
+    if (strcasecmp(name, "xpending") == 0)
+        ck_assert_msg(sent->count == 3 || sent->count == 6, "%s", line);
+}
+
+START_TEST(rights__a_cycle_sends_only_bounded_commands_of_the_page)
+{
+    unsigned lines = 0, trims = 0;
+    redisReply *reply = NULL;
+    struct sent sent;
+    start(RIGHTS);
+    redisContext *monitor = redisConnectUnix(stand.server.socket);
+    reply = redisCommand(monitor, "MONITOR");
+    if (reply == NULL || reply->type != REDIS_REPLY_STATUS) test_die("no MONITOR");
+    freeReplyObject(reply);
+    ck_assert_int_eq(stand_run(&stand), SILT_OK);
+    test_cmd(&stand.server, "ECHO the-end");
+    for (bool more = true; more; freeReplyObject(reply)) {
+        void *next = NULL;
+        if (redisGetReply(monitor, &next) != REDIS_OK) test_die("MONITOR: %s", monitor->errstr);
+        reply = next;
+        parse_line(reply->str, &sent);
+        more = strcmp(sent.words[1], "the-end") != 0;
+        if (!more) continue;
+        check_line(reply->str, &sent);
+        trims += strcasecmp(sent.words[0], "xtrim") == 0;
+        lines++;
+    }
+    redisFree(monitor);
+    ck_assert_uint_gt(lines, 30);
+    ck_assert_uint_gt(trims, 0);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(rights__the_documented_ones_are_enough_for_a_whole_cycle,
+          rights__with_one_fewer_what_the_table_says, rights__the_page_names_exactly_these,
+          rights__a_cycle_sends_only_bounded_commands_of_the_page)
