@@ -176,7 +176,8 @@ static void serve(struct link *link, struct test_meddler_state *state)
         name_command(link->client.bytes, len, name, sizeof name);
         bool is_exec = strcmp(name, "EXEC") == 0;
         unsigned number = atomic_fetch_add(&state->seen, 1) + 1;
-        if (number == atomic_load(&state->at)) {
+        unsigned at = atomic_load(&state->at);
+        if (number == at || (at > 0 && number > at && atomic_load(&state->on))) {
             memcpy(state->command, name, sizeof name);
             goes_on = meddle(link, state, len, is_exec);
         } else {
@@ -243,6 +244,7 @@ void test_meddler_set(struct test_meddler *meddler, unsigned at, enum test_meddl
 {
     struct test_meddler_state *state = meddler->state;
     atomic_store(&state->at, 0);
+    atomic_store(&state->on, 0);
     state->how = how;
     state->len = bytes ? strlen(bytes) : 0;
     if (state->len > sizeof state->bytes) test_die("too many bytes for the go-between");
@@ -250,6 +252,11 @@ void test_meddler_set(struct test_meddler *meddler, unsigned at, enum test_meddl
     state->command[0] = 0;
     atomic_store(&state->seen, 0);
     atomic_store(&state->at, at);
+}
+
+void test_meddler_go_on(struct test_meddler *meddler)
+{
+    atomic_store(&meddler->state->on, 1);
 }
 
 void test_meddler_release(struct test_meddler *meddler)

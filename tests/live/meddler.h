@@ -18,6 +18,7 @@ enum test_meddle {
 struct test_meddler_state {
     atomic_uint seen; /* commands since the last test_meddler_set */
     atomic_uint at;   /* which of them is met, from 1; 0: none */
+    atomic_uint on;   /* not 0: and every one after it */
     enum test_meddle how;
     char bytes[512];
     size_t len;
@@ -35,6 +36,8 @@ void test_meddler_start(struct test_meddler *meddler, const char *upstream);
 /* From now on: the at-th command is met so (0: none). Call while nothing is under way. */
 void test_meddler_set(struct test_meddler *meddler, unsigned at, enum test_meddle how,
                       const char *bytes);
+void test_meddler_go_on(
+    struct test_meddler *meddler); /* not that command alone: every one from there on */
 void test_meddler_release(struct test_meddler *meddler); /* {0} is fine */
 
 #endif
