@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cursor_priv.h"
+#include "faultpoint.h"
 
 #define WAIT_SLICE_MS \
     1000u /* `cancelled` is asked at least this often by us, and every 100 ms by the connection */
@@ -304,6 +305,7 @@ enum silt_status silt_cursor_fetch(struct silt_cursor *cursor, struct silt_range
         }
         cursor->archive_only = false;
         if (cursor->page.look.state == SILT_LOOK_WRONG_TYPE) return wrong_type(cursor, err);
+        (void)SILT_FAULTPOINT("reader-page");
         /* Promise 4: the snapshot comes after the page. The other way round an entry that was folded and trimmed between the two is in neither. */
         status = silt_cursor_snapshot(cursor, err);
         if (status != SILT_OK) return status;

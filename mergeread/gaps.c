@@ -20,6 +20,11 @@ static uint32_t fingerprint(const struct silt_cursor *cursor)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
+static bool same_object(const struct silt_cursor *cursor)
+{
+    return cursor->at.has_base && cursor->at.fingerprint == fingerprint(cursor);
+}
+
 /* ---- recorded gaps ---- */
 
 enum when { PAST, NOW, LATER };
@@ -48,7 +53,7 @@ static bool wanted(struct silt_cursor *cursor, const struct silt_gap_row *row)
     /* It straddles the place. A walk that begins inside it tells it; one that was resumed inside it told it before; later on the reader's own count covers
      * it, where there is one. */
     if (!cursor->gaps.loaded) return !cursor->resumed;
-    return !cursor->at.has_base || cursor->at.fingerprint != fingerprint(cursor);
+    return !same_object(cursor);
 }
 
 /* Rows that were told before the position was written. */
@@ -69,6 +74,41 @@ static bool comes_before(const struct silt_cursor *cursor, const struct silt_gap
 {
     if (cursor->reverse) return silt_wire_id_less(b->range.through, a->range.through);
     return silt_wire_id_less(a->range.after, b->range.after);
+}
+
+/* How many entries may still be told missing up to W: what was added there, less what was given or told and what the archive is going to give. The archiver books
+ * a gap where a fold reaches LAST, which may be far above the place where this cursor has counted the same entries already. UINT64_MAX: no such limit is known. */
+static enum silt_status allowance(struct silt_cursor *cursor, uint64_t *ret, struct silt_err *err)
+{
+    const struct silt_stream_row *row = &cursor->stream.row;
+    const struct silt_gaps *gaps = &cursor->gaps;
+    struct silt_range range = {.to = cursor->watermark}, damaged;
+    *ret = UINT64_MAX;
+    if (cursor->reverse || !same_object(cursor) || !row->folded_any ||
+        !silt_wire_id_equal(row->custody, row->watermark))
+        return SILT_OK;
+    if (!silt_wire_id_next(cursor->at.id, &range.from) || silt_wire_id_less(range.to, range.from))
+        return SILT_OK;
+    uint64_t ahead = 0;
+    enum silt_status status =
+        silt_archive_count(cursor->source, cursor->at.life, row->ns, range, &ahead, &damaged, err);
+    if (status == SILT_ERR_CORRUPT) return SILT_OK; /* the walk will say so; the count is off */
+    if (status != SILT_OK) return status;
+    for (size_t i = gaps->next; i < gaps->count; i++)
+        if (gaps->rows[i].has_count) ahead += gaps->rows[i].count;
+    uint64_t passed = cursor->at.accounted + ahead;
+    *ret = row->custody_added > passed ? row->custody_added - passed : 0;
+    return SILT_OK;
+}
+
+/* Lowers the row's count to what is allowed; false: all of it was told before. */
+static bool within(struct silt_gap_row *row, uint64_t *inout_allowance)
+{
+    if (!row->has_count || *inout_allowance == UINT64_MAX) return true;
+    if (*inout_allowance == 0) return false;
+    if (row->count > *inout_allowance) row->count = *inout_allowance;
+    *inout_allowance -= row->count;
+    return true;
 }
 
 static enum silt_status keep(struct silt_cursor *cursor, const struct silt_gap_row *row,
@@ -94,9 +134,15 @@ static bool moved(const struct silt_gaps *gaps, const struct silt_gap_row *row)
                                row->count == last->count && row->noticed_ms == last->noticed_ms));
 }
 
+struct spent {
+    uint64_t told;      /* rows at the place that a position says were told */
+    uint64_t allowance; /* of entries that may be told missing */
+    bool counted;       /* allowance is known: it is asked for only where there is a row */
+};
+
 /* *ret_moved: begin again from the first row. */
 static enum silt_status load_life(struct silt_cursor *cursor, const struct silt_life_piece *piece,
-                                  bool own, uint64_t *inout_told, bool *ret_moved,
+                                  bool own, struct spent *spent, bool *ret_moved,
                                   struct silt_err *err)
 {
     struct silt_gaps *gaps = &cursor->gaps;
@@ -111,7 +157,13 @@ static enum silt_status load_life(struct silt_cursor *cursor, const struct silt_
         }
         if (own) gaps->store_cursor = place, gaps->last = row, gaps->has_last = true;
         if (silt_wire_id_less(piece->range.to, row.range.after)) continue;
-        if (!wanted(cursor, &row) || told_already(cursor, &row, inout_told)) continue;
+        if (!wanted(cursor, &row) || told_already(cursor, &row, &spent->told)) continue;
+        if (!spent->counted) {
+            enum silt_status counted = allowance(cursor, &spent->allowance, err);
+            if (counted != SILT_OK) return counted;
+            spent->counted = true;
+        }
+        if (!within(&row, &spent->allowance)) continue;
         status = keep(cursor, &row, err);
         if (status != SILT_OK) return status;
     }
@@ -122,14 +174,14 @@ static enum silt_status load_all(struct silt_cursor *cursor, struct silt_err *er
 {
     struct silt_archive_source *source = cursor->source;
     struct silt_gaps *gaps = &cursor->gaps;
-    uint64_t told = cursor->at.gaps_given;
+    struct spent spent = {.told = cursor->at.gaps_given};
     bool unused = false;
     gaps->store_cursor = 0;
     gaps->count = gaps->next = 0;
     gaps->has_last = false;
     enum silt_status status = SILT_OK;
     for (size_t i = 0; status == SILT_OK && i < source->piece_count; i++)
-        status = load_life(cursor, &source->pieces[i], i == 0, &told, &unused, err);
+        status = load_life(cursor, &source->pieces[i], i == 0, &spent, &unused, err);
     if (status == SILT_OK) gaps->loaded = true;
     return status;
 }
@@ -139,9 +191,9 @@ enum silt_status silt_cursor_load_gaps(struct silt_cursor *cursor, struct silt_e
     enum silt_status status = silt_archive_source_chain(cursor->source, cursor->at.life, err);
     if (status != SILT_OK) return status;
     bool begin_again = !cursor->gaps.loaded;
-    uint64_t none = 0; /* new rows were not told yet */
+    struct spent spent = {.told = 0}; /* new rows were not told yet */
     if (!begin_again)
-        status = load_life(cursor, cursor->source->pieces, true, &none, &begin_again, err);
+        status = load_life(cursor, cursor->source->pieces, true, &spent, &begin_again, err);
     return status == SILT_OK && begin_again ? load_all(cursor, err) : status;
 }
 
@@ -205,7 +257,7 @@ bool silt_cursor_rebase(struct silt_cursor *cursor, struct silt_item *ret)
     bool folded = cursor->known && row->folded_any;
     uint64_t added = folded ? row->custody_added : 0;
     uint32_t object = fingerprint(cursor);
-    bool same = at->has_base && at->fingerprint == object;
+    bool same = same_object(cursor);
     /* A is the count at C; while C is below W, after an audit, it is not the count at W. */
     if (folded && !silt_wire_id_equal(row->custody, row->watermark)) {
         at->has_base = same;
@@ -235,7 +287,7 @@ bool silt_cursor_count_short_page(struct silt_cursor *cursor, struct silt_item *
     if (silt_wire_id_less(cursor->range.to, facts->last)) return false;
     if (silt_wire_id_less(facts->last, at->has_base ? at->base : at->id)) return false;
     uint32_t object = fingerprint(cursor);
-    bool same = at->has_base && at->fingerprint == object;
+    bool same = same_object(cursor);
     uint64_t missing =
         same && facts->entries_added > at->accounted ? facts->entries_added - at->accounted : 0;
     struct silt_wire_id base = at->base;

@@ -189,8 +189,9 @@ static void take_entry(struct reader *reader, const struct silt_item *item)
     ck_assert_msg(original != NULL && silt_entry_equal(original, &item->entry),
                   "%s came with other bytes", text);
     size_t index;
-    ck_assert_int_eq(item->foreign,
-                     writer.branded && !silt_entry_is_ours(&item->entry, mini.row.ns, &index));
+    /* Before the archive knows the stream nobody knows its brand. */
+    ck_assert_int_eq(item->foreign, writer.branded && reader->cursor->known &&
+                                        !silt_entry_is_ours(&item->entry, mini.row.ns, &index));
     if (reader->options.reverse) {
         if (reader->begun) missed(reader, between(id, reader->last), "before the next");
     } else {
@@ -380,7 +381,7 @@ START_TEST(random_history__every_entry_once_in_order_in_both_directions)
 {
     test_server_start(&server, NULL);
     snprintf(address, sizeof address, "%s", server.address);
-    struct test_deadline deadline = test_deadline(test_long() ? 180000 : 6000);
+    struct test_deadline deadline = test_deadline(test_long() ? 50000 : 6000);
     uint64_t salt = 0;
     do
         one_history(salt++);
