@@ -12,17 +12,16 @@ void silt_gaps_release(struct silt_gaps *gaps)
 /* Which object the counters are of: entries-added of another one says nothing about this one. */
 static uint32_t fingerprint(const struct silt_cursor *cursor)
 {
-    if (!cursor->known) return 0;
     const struct silt_stream_row *row = &cursor->stream.row;
-    uint64_t sum = row->incarnation;
-    if (row->has_facts)
-        sum = silt_checksum(silt_view(row->facts.replid, SILT_REPLID_LEN), row->incarnation);
-    return (uint32_t)(sum ^ sum >> 32);
+    if (!cursor->known || !row->has_facts) return 0; /* nobody knows yet */
+    uint64_t sum = silt_checksum(silt_view(row->facts.replid, SILT_REPLID_LEN), row->incarnation);
+    return (uint32_t)(sum ^ sum >> 32) | 1u;
 }
 
 static bool same_object(const struct silt_cursor *cursor)
 {
-    return cursor->at.has_base && cursor->at.fingerprint == fingerprint(cursor);
+    uint32_t then = cursor->at.fingerprint, now = fingerprint(cursor);
+    return cursor->at.has_base && (then == now || then == 0 || now == 0);
 }
 
 /* ---- recorded gaps ---- */
