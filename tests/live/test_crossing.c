@@ -21,6 +21,7 @@ static void *archiver_in_between(void *path)
         usleep(500);
     fold_and_trim();
     unlink(path);
+    free(path);
     return NULL;
 }
 
