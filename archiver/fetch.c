@@ -46,6 +46,19 @@ static void note_evidence(struct silt_gap_evidence *evidence, const struct silt_
         evidence->max_deleted = facts->max_deleted;
 }
 
+/* A trim by others in the middle of a fetch leaves no other trace once C has moved past it. */
+static void note_count(const struct silt_facts *facts, struct silt_fetch *fetch)
+{
+    if (facts->has_first && !silt_wire_id_less(fetch->through, facts->first)) return;
+    fetch->count_known = (struct silt_fetch_count){.is_set = true,
+                                                   .added = facts->entries_added,
+                                                   .length = facts->length,
+                                                   .fetched = fetch->count};
+    fetch->count_known.evidence = fetch->evidence;
+    fetch->count_known.evidence.has_first = facts->has_first;
+    fetch->count_known.evidence.first = facts->first;
+}
+
 /* How many of the page's entries may be folded: all, or those before the first foreign one. */
 static size_t fold_count(const struct silt_fetch_request *request, const struct silt_page *page,
                          struct silt_fetch *fetch)
@@ -65,6 +78,8 @@ static size_t fold_count(const struct silt_fetch_request *request, const struct 
 static bool take(const struct silt_fetch_request *request, const struct silt_page *page,
                  size_t count, struct silt_fetch *fetch)
 {
+    note_evidence(&fetch->evidence, &page->look.facts);
+    note_count(&page->look.facts, fetch);
     fetch->count += count;
     if (count == page->entry_count) {
         fetch->bytes += page->values_bytes;
@@ -73,7 +88,6 @@ static bool take(const struct silt_fetch_request *request, const struct silt_pag
             fetch->bytes += silt_entry_bytes(&page->entries[i]);
     }
     if (count > 0) fetch->through = page->entries[count - 1].id;
-    note_evidence(&fetch->evidence, &page->look.facts);
     if (fetch->met_foreign) return false;
     fetch->reached = !page->full || silt_wire_id_compare(fetch->through, request->target) >= 0;
     return !fetch->reached && fetch->count < request->max_entries &&
@@ -139,6 +153,7 @@ enum silt_status silt_fetch_run(struct silt_conn *conn, struct silt_worker *work
         .through = request->after,
         .evidence = {.custody = request->after, .last = request->opening->last}};
     note_evidence(&ret->evidence, request->opening);
+    note_count(request->opening, ret);
     if (silt_wire_id_compare(request->after, request->target) >= 0) {
         ret->reached = true;
         return SILT_OK;

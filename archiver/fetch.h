@@ -25,6 +25,13 @@ struct silt_fetch_request {
     bool stop_at_foreign; /* on-foreign: hold */
     struct silt_namespace ns;
 };
+/* A look of the fetch that showed every live entry above all that was fetched before it: from there the missing ones can be counted without reaching LAST. */
+struct silt_fetch_count {
+    bool is_set;
+    uint64_t added, length; /* EA and LEN of that look */
+    uint64_t fetched;       /* entries before it */
+    struct silt_gap_evidence evidence;
+};
 struct silt_fetch {
     uint64_t count; /* entries given to the worker: all of (after, through] that were live */
     uint64_t bytes;
@@ -33,7 +40,8 @@ struct silt_fetch {
     bool met_foreign;            /* stopped before one, at: */
     struct silt_wire_id foreign_at;
     const char *broken; /* a page's look did not continue: this fact; the page was not folded */
-    struct silt_gap_evidence evidence; /* of the looks that continued, the opening one included */
+    struct silt_gap_evidence evidence;   /* of the looks that continued, the opening one included */
+    struct silt_fetch_count count_known; /* the last such look */
 };
 
 /* The worker has begun and is not finished here. On failure *ret says what was given before it: that much is whole and may be finished and committed

@@ -91,6 +91,9 @@ static enum silt_status fetch_more(struct silt_archiver *archiver, struct silt_w
     next.count += fetch->count;
     next.bytes += fetch->bytes;
     next.evidence.custody = fetch->evidence.custody;
+    next.count_known.fetched += fetch->count;
+    next.count_known.evidence.custody = fetch->evidence.custody;
+    if (!next.count_known.is_set) next.count_known = fetch->count_known;
     if (silt_wire_id_less(next.evidence.max_deleted, fetch->evidence.max_deleted))
         next.evidence.max_deleted = fetch->evidence.max_deleted;
     *fetch = next;
@@ -150,44 +153,54 @@ struct outcome {
     struct silt_wire_id custody;
 };
 
-static bool all_above(const struct silt_facts *facts, struct silt_wire_id custody)
+/* protocol §6. To LAST: what the opening look promises less what was fetched. Short of it: from the last look that showed all live entries above what was
+ * fetched by then (the opening look, where FIRST > C; a later one, where others trimmed in the middle of the fetch); without one, nothing can be said yet. */
+static struct silt_gap_sum count_gap(const struct silt_archiver *archiver,
+                                     const struct silt_fetch *fetch, uint64_t custody_added)
 {
-    return !facts->has_first || silt_wire_id_less(custody, facts->first);
+    const struct silt_facts *opening = &archiver->look.facts;
+    const struct silt_fetch_count *known = &fetch->count_known;
+    struct silt_gap_input input = {.added_now = opening->entries_added,
+                                   .custody_added = custody_added,
+                                   .fetched = fetch->count,
+                                   .reached_last = fetch->reached};
+    if (!fetch->reached && known->is_set)
+        input = (struct silt_gap_input){.added_now = known->added,
+                                        .custody_added = custody_added + known->fetched,
+                                        .length_now = known->length,
+                                        .fetched = fetch->count - known->fetched,
+                                        .all_above_custody = true};
+    return silt_gap_count(&input);
 }
 
-/* protocol §6. The facts are those of the look that set the target, never of a later one. */
+/* Where they lay is told best by a look at which they were missing already. */
+static const struct silt_gap_evidence *choose_evidence(const struct silt_fetch *fetch,
+                                                       uint64_t custody_added, uint64_t missing)
+{
+    const struct silt_fetch_count *known = &fetch->count_known;
+    bool then =
+        known->is_set && known->added - custody_added - known->fetched - known->length == missing;
+    return !fetch->reached || then ? &known->evidence : &fetch->evidence;
+}
+
 static void settle_gap(const struct silt_archiver *archiver, const struct silt_work *work,
-                       const struct silt_fetch_request *request, const struct silt_fetch *fetch,
-                       struct outcome *ret)
+                       const struct silt_fetch *fetch, struct outcome *ret)
 {
     const struct silt_stream_row *row = &work->stream.row;
-    const struct silt_facts *opening = &archiver->look.facts;
-    struct silt_gap_input input = {.added_now = opening->entries_added,
-                                   .custody_added = row->folded_any ? row->custody_added : 0,
-                                   .length_now = opening->length,
-                                   .fetched = fetch->count,
-                                   .reached_last = fetch->reached,
-                                   .all_above_custody = all_above(opening, request->after)};
+    uint64_t custody_added = row->folded_any ? row->custody_added : 0;
     ret->reached = fetch->reached;
-    ret->custody = fetch->reached ? opening->last : fetch->through;
-    ret->gap = silt_gap_count(&input);
+    ret->custody = fetch->reached ? archiver->look.facts.last : fetch->through;
+    ret->gap = count_gap(archiver, fetch, custody_added);
     if (ret->gap.breaks) {
         ret->doubt = true;
         snprintf(ret->reason, sizeof ret->reason,
-                 "%" PRIu64 " entries above the watermark where entries-added promises %" PRIu64,
-                 fetch->count, opening->entries_added - input.custody_added);
+                 "more entries above the watermark than entries-added %" PRIu64 " promises",
+                 archiver->look.facts.entries_added);
         return;
     }
     if (ret->gap.missing == 0) return;
-    struct silt_gap_evidence at_look = {.custody = request->after,
-                                        .last = opening->last,
-                                        .has_first = opening->has_first,
-                                        .first = opening->first,
-                                        .max_deleted = opening->max_deleted};
-    /* Already missing at the look: what went since then says nothing about where they lay. */
-    bool then = input.all_above_custody &&
-                opening->entries_added - input.custody_added - opening->length == ret->gap.missing;
-    const struct silt_gap_evidence *evidence = then ? &at_look : &fetch->evidence;
+    const struct silt_gap_evidence *evidence =
+        choose_evidence(fetch, custody_added, ret->gap.missing);
     if (!silt_gap_is_explained(evidence)) {
         ret->doubt = true;
         snprintf(ret->reason, sizeof ret->reason,
@@ -304,10 +317,10 @@ static enum silt_status conclude(struct silt_archiver *archiver, struct silt_wor
     const struct silt_fold_sum *sum = silt_fold_sum(silt_worker_fold(archiver->worker));
     struct silt_work_state *state = work->state;
     struct outcome outcome = {0};
-    settle_gap(archiver, work, request, fetched, &outcome);
+    settle_gap(archiver, work, fetched, &outcome);
     if (outcome.doubt) return silt_judge_doubt(archiver, work, outcome.reason, err);
     state->met_foreign = fetched->met_foreign;
-    state->counted = fetched->reached || all_above(&archiver->look.facts, request->after);
+    state->counted = fetched->reached || fetched->count_known.is_set;
     if (!is_news(work, &outcome)) return SILT_OK;
     status = put(archiver, work, custody, &outcome, sum, err);
     if (status != SILT_OK) return status;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static bool asked_to_stop(void *context)
 {
@@ -83,6 +85,46 @@ enum silt_status stand_run(struct stand *stand)
         if (status != SILT_OK || is_done(stand)) return status;
     }
     test_die("200 passes and no end");
+}
+
+static void run_as_child(struct stand *stand)
+{
+    stand->archiver = NULL;
+    stand->work_count = 0;
+    stand_open(stand, NULL);
+    stand->archiver->limits =
+        (struct silt_cycle_limits){.fold_entries = 16, .fold_bytes = 1u << 20, .trim_step = 6};
+    enum silt_status status = stand_run(stand);
+    for (size_t i = 0; i < stand->work_count && status == SILT_OK; i++)
+        status = stand->works[i]->status;
+    if (status != SILT_OK) fprintf(stderr, "child: %s\n", silt_status_sentence(status));
+    stand_close(stand);
+    _exit(status == SILT_OK ? 0 : 3);
+}
+
+pid_t stand_child_start(struct stand *stand, const char *setting)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0) test_die("fork failed");
+    if (pid > 0) return pid;
+    test_die_with_parent(parent);
+    if (setting) putenv(strdup(setting));
+    run_as_child(stand);
+    return 0;
+}
+
+int stand_child_wait(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) != pid)
+        continue;
+    return status;
+}
+
+int stand_child(struct stand *stand, const char *setting)
+{
+    return stand_child_wait(stand_child_start(stand, setting));
 }
 
 void stand_add(struct stand *stand, const char *key, struct test_oracle *oracle, uint64_t from,
@@ -207,15 +249,27 @@ static void take_live(struct stand *stand, const char *key, struct merge *merge)
     }
 }
 
-const char *stand_difference(struct stand *stand, const char *key, const struct test_oracle *oracle)
+static const char *compare(struct stand *stand, const char *key, const struct test_oracle *oracle,
+                           bool live)
 {
     static struct merge merge;
     merge = (struct merge){0};
     test_walk_start(&merge.walk, oracle, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX, false);
     each_archived(stand, key, take, &merge);
-    take_live(stand, key, &merge);
+    if (live) take_live(stand, key, &merge);
     test_walk_finish(&merge.walk, 0);
     return merge.walk.difference;
+}
+
+const char *stand_difference(struct stand *stand, const char *key, const struct test_oracle *oracle)
+{
+    return compare(stand, key, oracle, true);
+}
+
+const char *stand_archive_difference(struct stand *stand, const char *key,
+                                     const struct test_oracle *oracle)
+{
+    return compare(stand, key, oracle, false);
 }
 
 bool stand_gap(struct stand *stand, const char *key, size_t n, struct silt_gap_row *ret)

@@ -31,12 +31,21 @@ enum silt_status stand_pass(struct stand *stand);
 /* Passes until every work is settled or has failed, 200 at most. */
 enum silt_status stand_run(struct stand *stand);
 
+/* The archiver in a child process (the stand's own is closed): runs until all is settled, in small batches (16 entries a commit, 6 a trim), so that one run passes
+ * each fault point several times. setting: one more variable of its environment, NULL: none. Ends with 0 when all went well, 3 otherwise. */
+pid_t stand_child_start(struct stand *stand, const char *setting);
+int stand_child_wait(pid_t pid);                           /* the wait status */
+int stand_child(struct stand *stand, const char *setting); /* both */
+
 /* XADD of ms-0 for each ms from..to with two fields; into the oracle too if there is one. */
 void stand_add(struct stand *stand, const char *key, struct test_oracle *oracle, uint64_t from,
                uint64_t to);
 /* Archive of the key, then the live entries above the last archived one, against the oracle: "" when it is exactly that. */
 const char *stand_difference(struct stand *stand, const char *key,
                              const struct test_oracle *oracle);
+/* The archive alone. */
+const char *stand_archive_difference(struct stand *stand, const char *key,
+                                     const struct test_oracle *oracle);
 /* Entries in the archive of the key's newest life. */
 size_t stand_archived(struct stand *stand, const char *key);
 /* The n-th gap (from 0) of the key's life; false: fewer. */

@@ -3,8 +3,6 @@
 #include "stand.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,39 +23,6 @@ static void write_entries(uint64_t from, uint64_t to)
     }
 }
 
-/* Small limits, so that one run passes each point several times. */
-static void archive_all(void)
-{
-    stand.archiver = NULL;
-    stand.work_count = 0;
-    stand_open(&stand, NULL);
-    stand.archiver->limits =
-        (struct silt_cycle_limits){.fold_entries = 16, .fold_bytes = 1u << 20, .trim_step = 6};
-    enum silt_status status = stand_run(&stand);
-    for (size_t i = 0; i < stand.work_count && status == SILT_OK; i++)
-        status = stand.works[i]->status;
-    if (status != SILT_OK) fprintf(stderr, "child: %s\n", stand.err.sentence);
-    stand_close(&stand);
-    _exit(status == SILT_OK ? 0 : 3);
-}
-
-/* Runs the archiver with one variable more in its environment; gives the wait status. */
-static int run_child(const char *setting)
-{
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid < 0) test_die("fork failed");
-    if (pid == 0) {
-        test_die_with_parent(parent);
-        if (setting) putenv(strdup(setting));
-        archive_all();
-    }
-    int status = 0;
-    while (waitpid(pid, &status, 0) != pid)
-        continue;
-    return status;
-}
-
 static void fresh(const struct scene *scene)
 {
     test_cmd(&stand.server, "FLUSHALL");
@@ -73,10 +38,10 @@ static int story(const char *setting)
     int killed = 0;
     for (int part = 0; part < 2; part++) {
         if (part == 1) write_entries(41, 70);
-        int status = run_child(killed ? NULL : setting);
+        int status = stand_child(&stand, killed ? NULL : setting);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
             killed++;
-            status = run_child(NULL);
+            status = stand_child(&stand, NULL);
         }
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
                       "%s: the archiver ended with %x", setting ? setting : "no fault", status);
