@@ -129,7 +129,7 @@ static enum silt_status append(struct silt_call *call, struct silt_session *sess
     struct silt_view key = silt_view_str(call->args[0]);
     struct silt_entry entry = {.fields = fields + 1};
     struct silt_namespace ns;
-    uint32_t node;
+    uint32_t node = 0;
     enum silt_status status;
     if ((status = parse_node(call, &node)) != SILT_OK ||
         (status = silt_session_kind(session, key, &ns)) != SILT_OK)

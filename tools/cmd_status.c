@@ -207,13 +207,13 @@ static enum silt_status ask_siltd(struct board *board)
 static void consult_settings(struct board *board, struct silt_view key, struct silt_seen *seen)
 {
     const struct silt_stream_config *match, *other;
-    if (strcmp(seen->held_by, "archive") != 0 || seen->lag_entries != 0) return;
+    bool settled = strcmp(seen->held_by, "archive") == 0 && seen->lag_entries == 0;
     enum silt_match found = silt_config_match(board->session.config, key, &match, &other);
     if (found == SILT_MATCH_AMBIGUOUS) {
         snprintf(seen->state, sizeof seen->state, "ambiguous");
         snprintf(seen->reason, sizeof seen->reason,
                  "two patterns of the settings match this key; it is left alone");
-    } else if (found == SILT_MATCH_ONE) {
+    } else if (found == SILT_MATCH_ONE && settled) {
         bool keeps = match->keep.has_age || match->keep.has_entries || match->keep.has_bytes;
         snprintf(seen->held_by, sizeof seen->held_by, keeps ? "retention" : "shadow");
     }

@@ -35,12 +35,12 @@ static inline void cli_start(struct cli *cli, const char *streams)
     cli_settings(cli, streams);
 }
 
-/* Folds and trims until all is done. */
+/* Folds and trims until all is done; a finding (a gap, a key that is not there) is no failure. */
 static inline void cli_fold(void)
 {
     struct test_outcome end;
     TEST_PROGRAM(&end, "siltd", "--once");
-    if (end.code != 0) test_die("siltd --once: exit %d: %s", end.code, end.err);
+    if (end.code != 0 && end.code != 1) test_die("siltd --once: exit %d: %s", end.code, end.err);
     test_outcome_release(&end);
 }
 

@@ -99,7 +99,7 @@ START_TEST(read__json_has_every_pair_the_brand_and_the_tier)
         "{\"id\":\"1704117200000-1620567\",\"branded\":\"EVT000xY9Wvvcd\",\"fields\":[[\"id\","
         "\"EVT000xY9Wvvcd\"],[\"kind\",\"x\"],[\"kind\",\"y\"]],\"tier\":\"archive\"}\n"
         "{\"id\":\"1704117200000-1620568\",\"branded\":null,\"fields\":[[\"kind\",\"foreign\"]],"
-        "\"tier\":\"live\"}\n",
+        "\"tier\":\"archive\"}\n",
         "read", KEY, "--json");
     CK_SILT_OUT(0,
                 "EVT000xY9Wvvcd  2024-01-01T13:53:20.000Z  kind=x kind=y\n"

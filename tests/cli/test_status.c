@@ -102,7 +102,7 @@ START_TEST(status__tells_of_a_key_that_two_patterns_match)
     test_cmd(&cli.server, "XADD twotwo 1-0 a b");
     CK_SILT(1, "two patterns of the settings match this key", "", "status", "twotwo");
     start_siltd();
-    CK_SILT(1, "synced", "twotwo", "sync") /* the others go on */;
+    CK_SILT(1, "2 streams folded", "twotwo: two patterns match", "sync"); /* the others go on */
     CK_SILT(1, "ambiguous", "", "status");
     stop_siltd();
     test_server_release(&cli.server);
