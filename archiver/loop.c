@@ -10,8 +10,10 @@
 #include "alloc.h"
 #include "log.h"
 
-#define PUMP_MS 10          /* the event loop gets a turn at most so often while a pass waits */
-#define COMPANY_PART 4      /* what is due within a quarter of its own interval goes along */
+#define PUMP_MS 10     /* the event loop gets a turn at most so often while a pass waits */
+#define COMPANY_PART 4 /* what is due within a quarter of its own interval goes along, */
+#define COMPANY_MOST_MS \
+    250 /* but not much sooner than it would: quiet streams are to be left in peace */
 #define PASS_STREAMS 512    /* of one pass: their statuses become visible between passes */
 #define INTERVAL_MIN_MS 20  /* with fold-delay 0 */
 #define SCAN_CALLS 4        /* in one step */
@@ -146,19 +148,11 @@ static void scan(struct silt_loop *loop)
 
 /* ---- after a pass ---- */
 
+/* Folds, trims, gaps and verdicts the cycle has told itself. */
 static void say_work(const struct silt_roster_stream *stream, const struct silt_report *before)
 {
     const struct silt_report *after = &stream->report;
     struct silt_view key = silt_buf_view(&stream->key);
-    if (after->gap_entries > before->gap_entries && before->looked)
-        SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", key),
-                 SILT_NUM("entries", after->gap_entries - before->gap_entries),
-                 SILT_STR("reason", "others removed entries before they were archived"));
-    if (after->held && (!before->held || strcmp(after->reason, before->reason) != 0))
-        SILT_LOG(SILT_LOG_WARN, "held", SILT_KEY("stream", key),
-                 SILT_STR("verdict", silt_verdict_name(after->verdict)),
-                 SILT_STR("reason", after->reason));
-    if (!after->held && before->held) SILT_LOG(SILT_LOG_INFO, "released", SILT_KEY("stream", key));
     if (after->held_by != before->held_by || strcmp(after->held_name, before->held_name) != 0)
         SILT_LOG(SILT_LOG_DEBUG, "held-by", SILT_KEY("stream", key),
                  SILT_STR("by", silt_held_by_name(after->held_by)),
@@ -233,7 +227,9 @@ static bool is_due(const struct silt_loop *loop, const struct silt_roster_stream
                    uint64_t now, bool with_company)
 {
     if (stream->other || (loop->options.once && stream->done)) return false;
-    return stream->due_ms <= now + (with_company ? stream->interval_ms / COMPANY_PART : 0);
+    uint64_t company = stream->interval_ms / COMPANY_PART;
+    if (company > COMPANY_MOST_MS) company = COMPANY_MOST_MS;
+    return stream->due_ms <= now + (with_company ? company : 0);
 }
 
 static enum silt_status reserve_works(struct silt_loop *loop)
