@@ -1,6 +1,7 @@
 /* The cycle on a real server: fold, commit, read back, trim, and what others do in between. */
 #include "stand.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PLAIN5 "- { match: s, ids: wire, keep: { entries: 5 } }"
@@ -657,7 +658,43 @@ START_TEST(cycle__cancelled_commits_what_was_proven)
 }
 END_TEST
 
-TEST_MAIN(cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
+/* D1: a value that does not decode to what came in is never stored, and nothing is trimmed. */
+START_TEST(cycle__d1_a_damaged_encoding_is_never_stored)
+{
+    if (!test_faults_built_in()) return;
+    stand_start(&stand, PLAIN5);
+    stand_add(&stand, "s", &oracle, 1, 20);
+    setenv("SILT_FAULT", "segment-corrupt-columns=fail", 1);
+    check_ok(stand_pass(&stand));
+    ck_assert_int_ne(stand.works[0]->status, SILT_OK);
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 0);
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 20);
+    unsetenv("SILT_FAULT");
+    check_run();
+    ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+    finish();
+}
+END_TEST
+
+START_TEST(cycle__a_read_back_that_differs_stops_the_stream_for_good)
+{
+    if (!test_faults_built_in()) return;
+    stand_start(&stand, PLAIN5);
+    stand_add(&stand, "s", &oracle, 1, 20);
+    setenv("SILT_FAULT", "read-back-differs=fail", 1);
+    check_doubt("read back");
+    unsetenv("SILT_FAULT");
+    stand_close(&stand);
+    stand_open(&stand, NULL);
+    check_doubt("read back");
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 20);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(cycle__d1_a_damaged_encoding_is_never_stored,
+          cycle__a_read_back_that_differs_stops_the_stream_for_good,
+          cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,
           cycle__on_trim_folds_only_what_must_go, cycle__keep_bytes_in_both_modes,
           cycle__keep_age_counts_from_the_servers_time, cycle__trims_in_steps,

@@ -1,8 +1,10 @@
-/* kill -9 at every fault point of the cycle, at its first and at later passages; then a start without faults: every entry is there once, in order, byte for
- * byte (promise 6), nothing is counted as missing, and no doubt arises. The archiver runs in a child of the test, so that it can be killed. */
+/* kill -9, or a failure of what stands there, at every fault point of the cycle, at its first and at later passages; then a start without faults: every entry is
+ * there once, in order, byte for byte (promise 6), nothing is counted as missing, and no doubt arises. The archiver runs in a child of the test, so that it
+ * can be killed. */
 #include "stand.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +13,8 @@ static struct test_oracle oracle;
 
 struct scene {
     const char *streams;
-    bool group; /* a consumer group that holds part of the trim */
+    const char *action; /* "kill" or "fail" */
+    bool group;         /* a consumer group that holds part of the trim */
     unsigned passages;
 };
 
@@ -32,21 +35,22 @@ static void fresh(const struct scene *scene)
     if (scene->group) test_cmd(&stand.server, "XGROUP CREATE s g 25-0");
 }
 
-/* The story of one run: a first fold, more entries, a second. Gives how often the child was killed. */
+/* The story of one run: a first fold, more entries, a second. Gives how often the child was killed or ended with a failure. */
 static int story(const char *setting)
 {
-    int killed = 0;
+    int struck = 0;
     for (int part = 0; part < 2; part++) {
         if (part == 1) write_entries(41, 70);
-        int status = stand_child(&stand, killed ? NULL : setting);
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-            killed++;
+        int status = stand_child(&stand, struck ? NULL : setting);
+        if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+            (WIFEXITED(status) && WEXITSTATUS(status) == 3)) {
+            struck++;
             status = stand_child(&stand, NULL);
         }
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
                       "%s: the archiver ended with %x", setting ? setting : "no fault", status);
     }
-    return killed;
+    return struck;
 }
 
 static void check_story(const char *setting)
@@ -87,16 +91,20 @@ static void sweep(const struct scene *scene)
     long long live = test_cmd_int(&stand.server, "XLEN s");
     test_faults_learn(&faults, log, scene->passages);
     for (size_t i = 0; i < faults.count; i++) {
+        /* it ends in doubt, and is meant to (test_cycle.c) */
+        if (strcmp(faults.points[i].name, "read-back-differs") == 0 &&
+            strcmp(scene->action, "fail") == 0)
+            continue;
         fresh(scene);
-        snprintf(setting, sizeof setting, "%s", test_faults_setting(&faults, i, "kill"));
+        snprintf(setting, sizeof setting, "%s", test_faults_setting(&faults, i, scene->action));
         killed += story(setting) > 0;
         check_story(setting);
         ck_assert_msg(test_cmd_int(&stand.server, "XLEN s") == live,
                       "%s: %lld live, should be %lld", setting,
                       test_cmd_int(&stand.server, "XLEN s"), live);
     }
-    /* Each learnt passage is reached again: the run up to it is the same. */
-    ck_assert_uint_eq(killed, faults.count);
+    /* Each learnt passage is reached again: the run up to it is the same. (A failure may be one that the cycle gets over by itself.) */
+    if (strcmp(scene->action, "kill") == 0) ck_assert_uint_eq(killed, faults.count);
     ck_assert_uint_gt(faults.count, 15);
     test_faults_release(&faults);
     test_oracle_release(&oracle);
@@ -107,6 +115,7 @@ static void sweep(const struct scene *scene)
 START_TEST(kill_sweep__continuous)
 {
     sweep(&(struct scene){
+        .action = "kill",
         .streams =
             "- { match: s, ids: wire, keep: { entries: 4 } }\n- { match: t, ids: wire, keep: { entries: 2 }, seam: best-effort }",
         .passages = test_long() ? 0 : 2});
@@ -116,6 +125,7 @@ END_TEST
 START_TEST(kill_sweep__on_trim_with_a_group_that_holds)
 {
     sweep(&(struct scene){
+        .action = "kill",
         .streams =
             "- { match: s, ids: wire, fold: on-trim, keep: { entries: 4 } }\n- { match: t, ids: wire, keep: { bytes: 60 } }",
         .group = true,
@@ -125,10 +135,21 @@ END_TEST
 
 START_TEST(kill_sweep__without_trims)
 {
-    sweep(&(struct scene){.streams = "- { match: s, ids: wire }\n- { match: t, ids: wire }",
+    sweep(&(struct scene){.action = "kill",
+                          .streams = "- { match: s, ids: wire }\n- { match: t, ids: wire }",
+                          .passages = test_long() ? 0 : 1});
+}
+END_TEST
+
+START_TEST(fail_sweep__continuous)
+{
+    sweep(&(struct scene){.action = "fail",
+                          .streams =
+                              "- { match: s, ids: wire, keep: { entries: 4 } }\n- { match: t, ids: "
+                              "wire, keep: { entries: 2 }, seam: strict }",
                           .passages = test_long() ? 0 : 1});
 }
 END_TEST
 
 TEST_MAIN(kill_sweep__continuous, kill_sweep__on_trim_with_a_group_that_holds,
-          kill_sweep__without_trims)
+          kill_sweep__without_trims, fail_sweep__continuous)
