@@ -35,6 +35,24 @@ static void gather_flush(struct gather *gather)
     gather->len = 0;
 }
 
+/* Most names and values are short, and a call of memcpy for each costs more than their hash: pieces of fixed length that may
+ * overlap need none. */
+static inline void copy_short(uint8_t *to, const uint8_t *from, size_t len)
+{
+    if (len >= 8 && len <= 16) {
+        memcpy(to, from, 8);
+        memcpy(to + len - 8, from + len - 8, 8);
+    } else if (len >= 4 && len < 8) {
+        memcpy(to, from, 4);
+        memcpy(to + len - 4, from + len - 4, 4);
+    } else if (len > 16) {
+        memcpy(to, from, len);
+    } else {
+        for (size_t i = 0; i < len; i++)
+            to[i] = from[i];
+    }
+}
+
 static void gather_put(struct gather *gather, struct silt_view view)
 {
     if (view.len > sizeof gather->bytes - gather->len) {
@@ -44,7 +62,7 @@ static void gather_put(struct gather *gather, struct silt_view view)
             return;
         }
     }
-    if (view.len > 0) memcpy(gather->bytes + gather->len, view.at, view.len);
+    copy_short(gather->bytes + gather->len, view.at, view.len);
     gather->len += view.len;
 }
 

@@ -182,7 +182,7 @@ static enum silt_status send_batch(struct load *load)
     if (status != SILT_OK && !silt_writer_is_open_outcome(status)) return status;
     for (size_t i = 0; i < load->count; i++) {
         struct silt_wire_id id;
-        struct silt_err told;
+        struct silt_err told = {0};
         if (status == SILT_OK)
             load->outcomes[i] = silt_writer_receive(&load->writer, &id, &told);
         else

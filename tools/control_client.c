@@ -12,10 +12,13 @@
 
 static enum silt_status code_of_name(const char *name)
 {
-#define SILT_X(code, value, class, exit, sentence) \
-    if (strcmp(name, #code) == 0) return code;
-    SILT_STATUS_TABLE(SILT_X)
+    static const enum silt_status codes[] = {
+#define SILT_X(code, value, class, exit, sentence) code,
+        SILT_STATUS_TABLE(SILT_X)
 #undef SILT_X
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strcmp(silt_status_name(codes[i]), name) == 0) return codes[i];
     return SILT_ERR_SERVER_NONSENSE;
 }
 
