@@ -268,6 +268,15 @@ static enum silt_status walk(struct silt_archiver *archiver, struct silt_work **
     return SILT_OK;
 }
 
+/* A server that was demoted stays connected for ever, while the address may name another one by now: only a new connection finds out. */
+static void leave_replica(struct silt_archiver *archiver, struct silt_work **works, size_t count)
+{
+    bool replica = false;
+    for (size_t i = 0; i < count; i++)
+        replica |= works[i]->status == SILT_ERR_SERVER_READONLY;
+    if (replica) silt_conn_close(archiver->conn);
+}
+
 enum silt_status silt_archiver_pass(struct silt_archiver *archiver, struct silt_work **works,
                                     size_t count, struct silt_err *err)
 {
@@ -287,6 +296,7 @@ enum silt_status silt_archiver_pass(struct silt_archiver *archiver, struct silt_
         status = last;
         first = second;
     }
+    leave_replica(archiver, works, count);
     if (status != SILT_OK && err) *err = first;
     return status;
 }

@@ -5,6 +5,7 @@
 #include "stand.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define STREAM "- { match: s, ids: wire, keep: { entries: 5 } }"
 enum { ENTRIES = 30, MORE = 12 };
@@ -288,7 +289,49 @@ START_TEST(answers__at_any_command_of_a_reader_in_reverse)
 }
 END_TEST
 
-TEST_MAIN(answers__at_any_command_of_a_cycle_first_share,
+/* ---- another server behind the address ---- */
+
+START_TEST(answers__a_demoted_server_is_left_for_the_one_that_the_address_names)
+{
+    struct test_server other = {0};
+    const char *link = test_path("valkey.sock");
+    stand = (struct stand){0};
+    snprintf(stand.archive, sizeof stand.archive, "%s", test_path("archive"));
+    test_server_start_tcp(&stand.server, NULL);
+    test_server_start_tcp(&other, NULL);
+    test_server_follow(&other, &stand.server);
+    ck_assert_int_eq(symlink(stand.server.socket, link), 0);
+    snprintf(stand.server.address, sizeof stand.server.address, "unix:%s", link);
+    stand_open(&stand, STREAM);
+    stand_add(&stand, "s", &oracle, 1, ENTRIES);
+    ck_assert_int_eq(stand_run(&stand), SILT_OK);
+    test_server_catch_up(&other, &stand.server);
+
+    test_server_promote(&other);
+    test_server_follow(&stand.server, &other);
+    test_cmd(&other, "XADD s 100-0 n after kind failover");
+    test_server_catch_up(&stand.server, &other);
+    struct silt_conn *conn = silt_archiver_conn(stand.archiver);
+    for (int i = 0; i < 2; i++) { /* the address still names the demoted one */
+        ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+        ck_assert_int_eq(stand.works[0]->status, SILT_ERR_SERVER_READONLY);
+        ck_assert(!silt_conn_is_open(conn));
+        ck_assert_uint_eq(stand_row(&stand, "s")->watermark.ms,
+                          ENTRIES); /* what a replica says moves nothing */
+    }
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(symlink(other.socket, link), 0);
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_msg(stand.works[0]->status == SILT_ERR_DOUBT, "%s",
+                  stand.works[0]->err.sentence); /* a failover is audited */
+    ck_assert_int_eq(test_cmd_int(&other, "XLEN s"), 6);
+    test_server_release(&other);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(answers__a_demoted_server_is_left_for_the_one_that_the_address_names,
+          answers__at_any_command_of_a_cycle_first_share,
           answers__at_any_command_of_a_cycle_second_share,
           answers__at_any_command_of_a_cycle_third_share,
           answers__at_any_command_of_a_cycle_fourth_share,
