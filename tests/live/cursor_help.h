@@ -140,6 +140,31 @@ static inline const char *walk(void)
     return status == SILT_OK ? take(SIZE_MAX) : silt_status_name(status);
 }
 
+/* From every place of the walk, in both directions and with every small page, the rest is what the walk itself would have given. */
+static inline void resume_everywhere(void)
+{
+    char position[SILT_POSITION_TEXT], rest[400], whole[400];
+    for (int reverse = 0; reverse < 2; reverse++)
+        for (uint32_t page = 1; page <= 4; page++) {
+            what =
+                (struct silt_cursor_options){.key = KEY, .reverse = reverse, .page_entries = page};
+            snprintf(whole, sizeof whole, "%s", walk());
+            const char *at = whole;
+            for (size_t given = 0;; given++) {
+                what.resume = NULL;
+                ck_assert_int_eq(open_cursor(), SILT_OK);
+                if (given > 0) take(given);
+                silt_cursor_position(cursor, position);
+                what.resume = position;
+                snprintf(rest, sizeof rest, "%s", walk());
+                ck_assert_str_eq(rest, at);
+                if (strcmp(at, ".") == 0) break;
+                at = strchr(at, ' ') + 1;
+            }
+            ck_assert_int_gt(at - whole, 3);
+        }
+}
+
 static inline long long calls(const char *command)
 {
     char name[40];

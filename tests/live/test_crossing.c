@@ -421,6 +421,29 @@ START_TEST(crossing__recorded_gap_is_told_in_its_place_once)
 }
 END_TEST
 
+/* Gaps at the edges of segments, and one whose edge is no entry. */
+START_TEST(crossing__gaps_are_told_once_from_every_position)
+{
+    start();
+    add(10, 40);
+    fold_to(20);
+    mini.seal = true;
+    fold_to(30);
+    test_cmd(&server, "XDEL %s 40-0", KEY);
+    test_mini_fold(&mini, 0); /* up to 40, which is gone */
+    add(50, 60);
+    test_cmd(&server, "XDEL %s 50-0", KEY);
+    mini.seal = true;
+    test_mini_fold(&mini, 0);
+    add(70, 80);
+    ck_assert_str_eq(walk(), "10a 20a 30a gap:30-40x1 gap:40-60x1 60a 70l 80l .");
+    what.reverse = true;
+    ck_assert_str_eq(walk(), "80l 70l gap:40-60x1 60a gap:30-40x1 30a 20a 10a .");
+    resume_everywhere();
+    stop();
+}
+END_TEST
+
 /* A position above W carries its base: no false gap, and none twice, when the archiver moves W past it (model: EA0 - A taken literally). */
 START_TEST(crossing__base_travels_with_the_position)
 {
@@ -679,6 +702,7 @@ TEST_MAIN(crossing__folded_and_trimmed_between_page_and_snapshot,
           crossing__a_server_behind_the_archive_is_no_end,
           crossing__removed_above_the_watermark_is_a_gap_and_then_the_end,
           crossing__recorded_gap_is_told_in_its_place_once,
+          crossing__gaps_are_told_once_from_every_position,
           crossing__base_travels_with_the_position,
           crossing__late_entries_behind_a_position_are_counted,
           crossing__archive_alone_when_away_and_allowed,

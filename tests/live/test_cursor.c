@@ -319,34 +319,14 @@ END_TEST
 
 /* ---- positions ---- */
 
-/* From every place of every walk the rest is what the walk itself would have given. */
 START_TEST(cursor__goes_on_from_every_position)
 {
-    char position[SILT_POSITION_TEXT], rest[400], whole[400];
     start();
     add(10, 60);
     fold_to(30);
     test_mini_trim(&mini, id(25));
     test_cmd(&server, "XDEL %s 50-0", KEY);
-    for (int reverse = 0; reverse < 2; reverse++)
-        for (uint32_t page = 1; page <= 4; page++) {
-            what =
-                (struct silt_cursor_options){.key = KEY, .reverse = reverse, .page_entries = page};
-            snprintf(whole, sizeof whole, "%s", walk());
-            const char *at = whole;
-            for (size_t given = 0;; given++) {
-                what.resume = NULL;
-                ck_assert_int_eq(open_cursor(), SILT_OK);
-                if (given > 0) take(given);
-                silt_cursor_position(cursor, position);
-                what.resume = position;
-                snprintf(rest, sizeof rest, "%s", walk());
-                ck_assert_str_eq(rest, at);
-                if (strcmp(at, ".") == 0) break;
-                at = strchr(at, ' ') + 1;
-            }
-        }
-    ck_assert_ptr_nonnull(strstr(whole, "60l"));
+    resume_everywhere();
     stop();
 }
 END_TEST

@@ -2,6 +2,7 @@
  * with a sorted array. The seed of a failed run stands in its output: SILT_SEED=N repeats it. SILT_TEST_LONG=1 runs for minutes. */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -515,12 +516,33 @@ static void *scan_all(void *arg)
     return NULL;
 }
 
-START_TEST(random_history__four_threads_share_one_environment)
+/* Four readers, each with its own handle, while the writer writes; then whatever they had to complain about. */
+static void read_beside(void *(*archiver)(void *))
 {
     pthread_t threads[2];
     struct scan scans[4] = {{.scans = 0}, {.reverse = true}, {.follow = true}, {.scans = 0}};
-    total = test_long() ? 200000 : 20000;
     log_of_all = calloc(total, sizeof *log_of_all);
+    pthread_create(&threads[0], NULL, write_all, NULL);
+    if (archiver != NULL) pthread_create(&threads[1], NULL, archiver, NULL);
+    TEST_WAIT(atomic_load(&published) > 0, 20000);
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&scans[i].thread, NULL, scan_all, &scans[i]);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(scans[i].thread, NULL);
+    pthread_join(threads[0], NULL);
+    if (archiver != NULL) pthread_join(threads[1], NULL);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_msg(scans[i].trouble[0] == '\0', "reader %zu: %s", i, scans[i].trouble);
+        ck_assert_uint_ge(scans[i].scans, 2);
+    }
+    for (size_t i = 0; i < total; i++)
+        silt_entry_free(log_of_all[i]);
+    free(log_of_all);
+}
+
+START_TEST(random_history__four_threads_share_one_environment)
+{
+    total = test_long() ? 200000 : 20000;
     test_server_start(&server, NULL);
     snprintf(address, sizeof address, "%s", server.address);
     snprintf(archive, sizeof archive, "%s", test_path("archive"));
@@ -530,29 +552,45 @@ START_TEST(random_history__four_threads_share_one_environment)
     test_mini_open(&mini, archive, address, KEY, "EVT");
     test_mini_commit_row(&mini);
     test_mini_fold(&mini, 0);
-    pthread_create(&threads[0], NULL, write_all, NULL);
-    pthread_create(&threads[1], NULL, archive_all, NULL);
-    for (size_t i = 0; i < 4; i++)
-        pthread_create(&scans[i].thread, NULL, scan_all, &scans[i]);
-    for (size_t i = 0; i < 4; i++)
-        pthread_join(scans[i].thread, NULL);
-    pthread_join(threads[0], NULL);
-    pthread_join(threads[1], NULL);
-    for (size_t i = 0; i < 4; i++) {
-        ck_assert_msg(scans[i].trouble[0] == '\0', "reader %zu: %s", i, scans[i].trouble);
-        ck_assert_uint_ge(scans[i].scans, 2);
-    }
-    for (size_t i = 0; i < total; i++)
-        silt_entry_free(log_of_all[i]);
-    free(log_of_all);
+    read_beside(archive_all);
     test_mini_close(&mini);
     test_server_release(&server);
 }
 END_TEST
 
-int main(int argc, char **argv)
+/* The same with siltd itself, a process of its own. */
+START_TEST(random_history__beside_the_real_archiver)
 {
-    const TTest *tests[] = {random_history__every_entry_once_in_order_in_both_directions,
-                            random_history__four_threads_share_one_environment};
-    return test_run(argc, argv, tests, 2);
+    struct test_child siltd = {0};
+    struct test_outcome outcome = {0};
+    char yaml[800];
+    total = test_long() ? 100000 : 10000;
+    test_server_start(&server, NULL);
+    snprintf(address, sizeof address, "%s", server.address);
+    snprintf(archive, sizeof archive, "%s", test_path("archive"));
+    int len = snprintf(
+        yaml, sizeof yaml,
+        "valkey:\n  address: %s\narchive:\n  path: %s\nlog: { level: warn }\nstreams:\n"
+        "  - match: \"%s\"\n    ids: branded EVT\n    keep: { entries: 50 }\n    fold-delay: 10ms\n",
+        address, archive, KEY);
+    test_file_write(test_path("silt.yaml"), yaml, (size_t)len);
+    const char *const argv[] = {"siltd", "--config", test_path("silt.yaml"), NULL};
+    test_child_start(&siltd, argv, NULL);
+    struct silt_history_options where = {.archive_path = archive};
+    struct silt_history *opened = NULL;
+    struct silt_err err = {0};
+    TEST_WAIT(silt_history_open(&where, &opened, &err) == SILT_OK, 20000);
+    silt_history_close(opened);
+    read_beside(NULL);
+    ck_assert_int_lt(test_cmd_int(&server, "XLEN %s", KEY), (long long)total); /* it did trim */
+    test_child_signal(&siltd, SIGTERM);
+    test_child_wait(&siltd, 20000, &outcome);
+    ck_assert_msg(outcome.code == 0, "siltd ended with %d: %s", outcome.code, outcome.err);
+    test_outcome_release(&outcome);
+    test_server_release(&server);
 }
+END_TEST
+
+TEST_MAIN(random_history__every_entry_once_in_order_in_both_directions,
+          random_history__four_threads_share_one_environment,
+          random_history__beside_the_real_archiver)
