@@ -214,14 +214,12 @@ static enum silt_status read_branded(struct silt_segment *segment, struct silt_r
     column->len = SILT_BRANDED_ID_LEN;
     enum silt_status status = read_exceptions(segment, reader, form, count, &odd);
     if (status != SILT_OK || odd.count == 0) return status;
-    /* A few odd ones between them: views for all. */
-    struct silt_view *views = silt_arena_take(&segment->arena, count, sizeof *views);
+    /* A few odd ones between them: all texts one after the other. */
     uint32_t *offsets = silt_arena_take(&segment->arena, count + 1, sizeof *offsets);
-    if (!views || !offsets) return SILT_ERR_MEMORY;
     size_t at = 0, next = 0;
     uint8_t *packed =
         silt_arena_take(&segment->arena, count * SILT_BRANDED_ID_LEN + odd.bytes.len, 1);
-    if (!packed) return SILT_ERR_MEMORY;
+    if (!offsets || !packed) return SILT_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
         offsets[i] = (uint32_t)at;
         struct silt_view value = silt_view(text + i * SILT_BRANDED_STRIDE, SILT_BRANDED_ID_LEN);
@@ -290,7 +288,9 @@ static enum silt_status finish_codes(struct silt_segment *segment, struct silt_r
     column->view_count = source->view_count;
     if (odd.count == 0) return SILT_OK;
     size_t count = source->view_count + odd.count;
-    if (count > SILT_SEGMENT_CODES_MAX) return SILT_ERR_CORRUPT;
+    if (count > SILT_SEGMENT_CODES_MAX ||
+        source->view_count > SILT_SEGMENT_SOURCE_SHARE * (uint64_t)column->count)
+        return SILT_ERR_CORRUPT;
     struct silt_view *views = silt_arena_take(&segment->arena, count, sizeof *views);
     if (!views) return SILT_ERR_MEMORY;
     memcpy(views, source->views, source->view_count * sizeof *views);
@@ -327,7 +327,9 @@ static enum silt_status read_mapped(struct silt_segment *segment, struct silt_re
     uint64_t number;
     if (!silt_read_varint(reader, &number) || number >= index) return SILT_ERR_CORRUPT;
     const struct silt_column *of = &segment->columns[number];
-    if (of->access != SILT_ACCESS_CODES || of->count != column->count) return SILT_ERR_CORRUPT;
+    if (of->access != SILT_ACCESS_CODES || of->count != column->count ||
+        of->view_count > SILT_SEGMENT_SOURCE_SHARE * (uint64_t)column->count)
+        return SILT_ERR_CORRUPT;
     enum silt_status status = read_source(segment, reader, index, &source);
     if (status != SILT_OK) return status;
     if (!silt_ints_read(reader, of->view_count, &ints)) return SILT_ERR_CORRUPT;

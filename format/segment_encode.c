@@ -308,7 +308,7 @@ static enum silt_status put_mapped(struct work *work, const struct group *group,
 
 /* Is the column a function of one before it in the same shape? *ret_done: it was written as such. */
 static enum silt_status try_mapped(struct work *work, const struct group *group, uint32_t source,
-                                   bool *ret_done)
+                                   uint32_t code_count, bool *ret_done)
 {
     struct silt_segment_builder *builder = work->builder;
     const uint32_t shape = builder->places.at[group->place].shape;
@@ -320,6 +320,7 @@ static enum silt_status try_mapped(struct work *work, const struct group *group,
         if (kept->shape != shape || kept->code_count > group->count) continue;
         tried++;
         if (!map_codes(work, group, kept, &odd)) continue;
+        if (odd != 0 && code_count > SILT_SEGMENT_SOURCE_SHARE * (uint64_t)group->count) continue;
         uint64_t cost = silt_ints_cost(work->map, kept->code_count) + 120 * (uint64_t)odd;
         if (cost >= plain) continue;
         *ret_done = true;
@@ -336,7 +337,7 @@ static enum silt_status put_coded(struct work *work, struct group *group, uint32
     enum silt_status status = SILT_OK;
     for (uint32_t i = 0; i < group->count; i++)
         work->codes[i] = work->code[work->ids[group->first + i]];
-    if (group->alone) status = try_mapped(work, group, source, &done);
+    if (group->alone) status = try_mapped(work, group, source, code_count, &done);
     if (status != SILT_OK || done) return status;
     if (group->alone) status = keep_codes(work, group, code_count);
     if (status == SILT_OK) status = silt_buf_put_u8(out, SILT_COLUMN_CODES);
@@ -369,7 +370,9 @@ static enum silt_status try_reference(struct work *work, const struct group *gro
         }
         work->codes[i] = last;
     }
-    if (to->count + odd > SILT_SEGMENT_CODES_MAX) return SILT_OK;
+    if (odd != 0 && (to->count + odd > SILT_SEGMENT_CODES_MAX ||
+                     to->count > SILT_SEGMENT_SOURCE_SHARE * (uint64_t)group->count))
+        return SILT_OK;
     if (silt_ints_cost(work->codes, group->count) + 100 * (uint64_t)odd >= group->choice.cost)
         return SILT_OK;
     unsigned form = SILT_COLUMN_CODES | (odd ? SILT_COLUMN_EXCEPTIONS : 0);

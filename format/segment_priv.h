@@ -13,6 +13,10 @@
 
 #define SILT_SEGMENT_CODES_MAX 65536u /* values that one column's codes can name */
 
+/* A column whose decoding copies or maps another's values must have at least a quarter as many itself, else few bytes could unfold into much
+ * memory: codes with exceptions, and mapped ones. */
+#define SILT_SEGMENT_SOURCE_SHARE 4u
+
 /* What a column's payload is. */
 enum silt_column_kind {
     SILT_COLUMN_CONST = 0,  /* one value for all */

@@ -4,6 +4,7 @@
 #include "harness/feed.h"
 #include "harness/forge.h"
 #include "harness/harness.h"
+#include "harness/heap.h"
 
 static const struct silt_namespace evt = {"EVT"}, plain = {{0}};
 
@@ -272,6 +273,59 @@ START_TEST(segment__bombs_are_refused)
 }
 END_TEST
 
+enum { COPIES = 3000 };
+
+/* Many columns of one value each; each names a dictionary of `count` values and has an exception, for which it is copied. */
+static void forge_copies(uint64_t count, struct silt_buf *ret)
+{
+    struct silt_buf raw = {0};
+    struct silt_segment_info info = {.life = 1, .count = 1, .first = {1, 0}, .last = {1, 0}};
+    static const uint8_t counts[] = {1, 0xB9, 0x17, 1, /* names */ 0, 2, 'a', /* a dictionary */ 0};
+    static const uint8_t codes[] = {0, 0, /* ms */ 0, 0, 0, /* seq */ 0, 0};
+    static const uint8_t dictionary[] = {2, 0, 0};
+    static const uint8_t column[] = {0x15, 0, 0, 0, /* exception */ 1, 0, 0, 0, 2, 'x'};
+    info.values_bytes = 2 * COPIES;
+    ck_assert_int_eq(silt_buf_put(&raw, counts, sizeof counts), SILT_OK);
+    ck_assert_int_eq(silt_buf_put_varint(&raw, count), SILT_OK);
+    for (int i = 0; i < COPIES; i++)
+        ck_assert_int_eq(silt_buf_put_varint(&raw, 1), SILT_OK);
+    ck_assert_int_eq(silt_buf_put_varint(&raw, COPIES), SILT_OK);
+    for (uint64_t i = 0; i < COPIES; i++)
+        ck_assert_int_eq(silt_buf_put_varint(&raw, i + 2), SILT_OK);
+    ck_assert_int_eq(silt_buf_put(&raw, codes, sizeof codes), SILT_OK);
+    ck_assert_int_eq(silt_buf_put(&raw, dictionary, sizeof dictionary), SILT_OK);
+    for (int i = 0; i < COPIES; i++)
+        ck_assert_int_eq(silt_buf_put(&raw, column, sizeof column), SILT_OK);
+    test_forge(&info, silt_buf_view(&raw), ret);
+    silt_buf_release(&raw);
+}
+
+START_TEST(segment__copies_of_a_dictionary_are_refused)
+{
+    struct silt_buf value = {0};
+    struct silt_segment *segment;
+    struct silt_err err = {0};
+    struct test_heap heap;
+    struct silt_entry entry;
+    ck_assert_int_eq(silt_segment_new(&segment), SILT_OK);
+    forge_copies(4, &value); /* so many are fine */
+    ck_assert_msg(silt_segment_open(segment, silt_buf_view(&value), &err) == SILT_OK, "%s",
+                  err.sentence);
+    silt_segment_entry(segment, 0, &entry);
+    ck_assert_uint_eq(entry.field_count, COPIES);
+    ck_assert(silt_view_equal(entry.fields[COPIES - 1].value, silt_view_str("x")));
+    forge_copies(65535, &value);
+    test_heap_start(&heap, 0);
+    ck_assert_int_eq(silt_segment_open(segment, silt_buf_view(&value), &err), SILT_ERR_CORRUPT);
+    test_heap_stop();
+    ck_assert_ptr_nonnull(strstr(err.sentence, "values"));
+    ck_assert_uint_lt(heap.peak_bytes, 16u << 20);
+    silt_buf_release(&value);
+    silt_segment_free(segment);
+}
+END_TEST
+
 TEST_MAIN(segment__every_flipped_bit_is_refused, segment__every_cut_and_every_tail_is_refused,
           segment__header_rows_have_their_codes, segment__forged_columns_never_do_harm,
-          segment__random_columns_never_do_harm, segment__bombs_are_refused)
+          segment__random_columns_never_do_harm, segment__bombs_are_refused,
+          segment__copies_of_a_dictionary_are_refused)
