@@ -386,7 +386,7 @@ enum silt_status silt_control_open(struct event_base *base, const char *path,
     if (strlen(path) >= sizeof control->address.sun_path)
         status = refuse(err, path, "the path is too long for a socket");
     if (status == SILT_OK) {
-        strcpy(control->address.sun_path, path);
+        snprintf(control->address.sun_path, sizeof control->address.sun_path, "%s", path);
         status = clear_stale(&control->address, err);
     }
     if (status == SILT_OK) {

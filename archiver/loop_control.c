@@ -146,7 +146,6 @@ static bool serve_all(struct silt_loop *loop, struct silt_waiter *waiter)
 {
     size_t folded = 0;
     bool waits = false;
-    SILT_CLEANUP(silt_buf_release) struct silt_buf scratch = {0};
     json_t *left = json_array();
     for (size_t i = 0; i < loop->roster.count; i++) {
         struct silt_err err = {0};

@@ -17,8 +17,9 @@ struct silt_roster_stream {
     unsigned failures;    /* in a row */
     uint64_t
         synced_pass; /* number of the last pass after which it was folded up to that pass's look */
-    uint64_t ended_pass;  /* number of the last pass that ended here, well or not */
-    uint64_t gaps_before; /* counted gap entries when the work was made: what is above came while we look on */
+    uint64_t ended_pass; /* number of the last pass that ended here, well or not */
+    uint64_t
+        gaps_before; /* counted gap entries when the work was made: what is above came while we look on */
     unsigned idle_passes; /* in a row that changed nothing (--once) */
     bool done;            /* --once: within keep or held */
 };

@@ -34,8 +34,7 @@ const struct silt_setting silt_settings[] = {
     {"", "valkey", SILT_SETTING_SECTION, "valkey", .help = "the server, and how to reach it"},
     {"valkey", "address", SILT_SETTING_TEXT, IN(silt_config, address),
      .sample = "unix:/run/valkey/valkey.sock",
-     .help =
-         "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT (tls: where silt was built with OpenSSL)"},
+     .help = "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT (tls: where silt was built with OpenSSL)"},
     {"valkey", "database", SILT_SETTING_COUNT, IN(silt_config, database), .fallback = "0",
      .max = INT32_MAX, .help = "the number of the database"},
     {"valkey", "user", SILT_SETTING_TEXT, IN(silt_config, user), .sample = "silt",

@@ -143,7 +143,8 @@ START_TEST(siltd__the_man_page_has_every_flag_with_its_words)
     char *page = page_text();
     unsigned flags = 0;
     TEST_PROGRAM(&o, "siltd", "--help");
-    for (char *line = strtok(o.out, "\n"); line; line = strtok(NULL, "\n")) {
+    char *rest;
+    for (char *line = strtok_r(o.out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         if (strncmp(line, "  --", 4) != 0) continue;
         char name[40], text[400];
         ck_assert_int_eq(sscanf(line, " %39s", name), 1);

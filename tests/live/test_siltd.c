@@ -301,7 +301,9 @@ START_TEST(siltd__logs_are_json_if_asked)
     run_siltd(&d, "--once", NULL, &o);
     ck_assert_int_eq(o.code, 0);
     unsigned lines = 0;
-    for (char *line = strtok(o.err, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+    char *rest;
+    for (char *line = strtok_r(o.err, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest), lines++) {
         json_t *read = json_loads(line, 0, NULL);
         ck_assert_msg(read != NULL, "not JSON: %s", line);
         ck_assert(json_is_string(json_object_get(read, "event")));

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -78,7 +79,7 @@ static int join(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    strcpy(address.sun_path, path);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         test_die("connect: %s", strerror(errno));
     return fd;
@@ -135,7 +136,7 @@ START_TEST(control__a_stale_file_is_replaced_a_live_one_is_not)
     struct silt_err err = {0};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    strcpy(address.sun_path, test_path("c.sock"));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", test_path("c.sock"));
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     close(fd); /* bound, then gone: as after kill -9 */
     start(&desk);

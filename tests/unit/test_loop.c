@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -467,7 +468,7 @@ END_TEST
 static pid_t ask(const char *request, const char *answer_path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strcpy(address.sun_path, test_path("c.sock"));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", test_path("c.sock"));
     pid_t parent = getpid(), pid = fork();
     if (pid != 0) return pid;
     test_die_with_parent(parent);
