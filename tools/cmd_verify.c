@@ -80,10 +80,11 @@ static void summarise(struct survey *survey, const struct silt_check_sum *sum)
         silt_out_printf(out, "%s entries in %s segments of %s streams read and decoded, %s\n",
                         silt_count_text(sum->entries, a), silt_count_text(sum->segments, b),
                         silt_count_text(sum->streams, c), silt_bytes_text(sum->stored_bytes, d));
-        silt_out_printf(out,
-                        survey->damage ? "damage found: %llu; recorded gaps: %llu\n"
-                                       : "no damage (%llu); recorded gaps: %llu\n",
-                        (unsigned long long)survey->damage, (unsigned long long)survey->gaps);
+        if (survey->damage > 0)
+            silt_out_printf(out, "damage found: %llu", (unsigned long long)survey->damage);
+        else
+            silt_out_text(out, "no damage");
+        silt_out_printf(out, "; recorded gaps: %llu\n", (unsigned long long)survey->gaps);
         return;
     }
     const struct {
