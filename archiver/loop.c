@@ -148,11 +148,13 @@ static void scan(struct silt_loop *loop)
 
 /* ---- after a pass ---- */
 
-/* Folds, trims, gaps and verdicts the cycle has told itself. */
+/* Folds, trims, gaps and verdicts the cycle has told itself; not the state of a stream that the archive has no row for. */
 static void say_work(const struct silt_roster_stream *stream, const struct silt_report *before)
 {
     const struct silt_report *after = &stream->report;
     struct silt_view key = silt_buf_view(&stream->key);
+    if (after->held && !before->held && after->life == 0 && !stream->report.error.is_set)
+        SILT_LOG(SILT_LOG_WARN, "held", SILT_KEY("stream", key), SILT_STR("reason", after->reason));
     if (after->held_by != before->held_by || strcmp(after->held_name, before->held_name) != 0)
         SILT_LOG(SILT_LOG_DEBUG, "held-by", SILT_KEY("stream", key),
                  SILT_STR("by", silt_held_by_name(after->held_by)),

@@ -45,8 +45,11 @@ void silt_report_take(struct silt_report *report, const struct silt_work *work, 
                  row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
     }
     report->held = report->verdict != SILT_VERDICT_CLEAR || work->held_by == SILT_HELD_VERDICT;
-    if (report->held && !report->reason[0])
-        copy_text(report->reason, sizeof report->reason, work->err.sentence);
+    if (!report->held || report->reason[0]) return;
+    /* A stream that the archive has no row for yet: the verdict is nowhere but in the pass. */
+    if (report->verdict == SILT_VERDICT_CLEAR) report->verdict = SILT_VERDICT_WAITING;
+    copy_text(report->reason, sizeof report->reason,
+              work->held_name[0] ? work->held_name : work->err.sentence);
 }
 
 bool silt_report_fail(struct silt_report_error *error, enum silt_status status,

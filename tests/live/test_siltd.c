@@ -93,6 +93,28 @@ START_TEST(siltd__keys_of_another_type_and_silts_own_keys_are_not_touched)
 }
 END_TEST
 
+START_TEST(siltd__a_key_that_is_not_there_is_told_and_served_when_it_comes)
+{
+    struct daemon d;
+    struct test_outcome o;
+    start_server(&d, "", "- { match: later, fold-delay: 20ms }\n");
+    run_siltd(&d, "--once", NULL, &o);
+    ck_assert_int_eq(o.code, 1);
+    ck_assert_ptr_nonnull(strstr(o.err, "event=held stream=later reason=\""));
+    test_outcome_release(&o);
+    start_siltd(&d);
+    TEST_WAIT(strcmp(stream_text("later", "state"), "held") == 0, 10000);
+    ck_assert_str_eq(stream_text("later", "verdict"), "waiting");
+    ck_assert_str_ne(stream_text("later", "reason"), "");
+    add_entries(&d, "later", 4);
+    TEST_WAIT(stream_number("later", "folded_entries") == 4, 20000);
+    ck_assert_str_eq(stream_text("later", "state"), "ok");
+    ck_assert_str_eq(stream_text("later", "verdict"), "clear");
+    ck_assert_int_eq(end_siltd(&d, SIGTERM), 0);
+    test_server_release(&d.server);
+}
+END_TEST
+
 START_TEST(siltd__plan_changes_nothing)
 {
     struct daemon d;
@@ -318,7 +340,8 @@ END_TEST
 TEST_MAIN(
     siltd__once_folds_and_trims_until_all_are_within_keep, siltd__once_without_a_server_ends_with_4,
     siltd__a_stream_that_two_patterns_match_is_left_alone,
-    siltd__keys_of_another_type_and_silts_own_keys_are_not_touched, siltd__plan_changes_nothing,
+    siltd__keys_of_another_type_and_silts_own_keys_are_not_touched,
+    siltd__a_key_that_is_not_there_is_told_and_served_when_it_comes, siltd__plan_changes_nothing,
     siltd__plan_works_beside_a_running_siltd, siltd__runs_until_sigterm_and_leaves_nothing_unfolded,
     siltd__sigint_ends_it_as_sigterm_does, siltd__ends_in_time_while_the_server_does_not_answer,
     siltd__a_second_one_on_the_same_archive_is_refused,
