@@ -1,6 +1,7 @@
 /* What the server must allow (docs/rights.md): a user with exactly these rights gets a whole cycle; with one fewer, what the table says, and never a trim of
  * what is not archived. And what silt sends: nothing but the commands of that table, each of them bounded. */
 #include "alloc.h"
+#include "mergeread.h"
 #include "stand.h"
 
 #include <ctype.h>
@@ -135,6 +136,40 @@ START_TEST(rights__the_page_names_exactly_these)
 }
 END_TEST
 
+START_TEST(rights__of_a_reader_are_enough_to_read_both_ways)
+{
+    struct silt_err err = {0};
+    struct silt_history *history = NULL;
+    start(RIGHTS);
+    ck_assert_int_eq(stand_run(&stand), SILT_OK);
+    test_cmd(&stand.server, "ACL SETUSER reader on >sesame ~s +xrange +xrevrange +xinfo|stream "
+                            "+xinfo|groups +multi +exec");
+    struct silt_history_options where = {.archive_path = stand.archive,
+                                         .server_address = stand.server.address,
+                                         .user = "reader",
+                                         .password_file = test_path("password")};
+    ck_assert_int_eq(silt_history_open(&where, &history, &err), SILT_OK);
+    for (int reverse = 0; reverse < 2; reverse++) {
+        struct silt_cursor_options what = SILT_CURSOR_OPTIONS_DEFAULT;
+        struct silt_cursor *cursor = NULL;
+        struct silt_item item;
+        struct test_walk walk;
+        enum silt_status status;
+        what.key = "s";
+        what.reverse = reverse;
+        test_walk_start(&walk, &oracle, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX, reverse);
+        ck_assert_int_eq(silt_cursor_open(history, &what, &cursor, &err), SILT_OK);
+        while ((status = silt_cursor_next(cursor, &item, &err)) == SILT_OK)
+            ck_assert_msg(test_walk_take(&walk, &item.entry), "%s", walk.difference);
+        ck_assert_msg(status == SILT_END && test_walk_finish(&walk, 0), "%s %s", err.sentence,
+                      walk.difference);
+        silt_cursor_close(cursor);
+    }
+    silt_history_close(history);
+    finish();
+}
+END_TEST
+
 /* ---- what is sent ---- */
 
 /* The words of a MONITOR line from the command on: name -> "xinfo", second -> "STREAM". */
@@ -227,5 +262,6 @@ START_TEST(rights__a_cycle_sends_only_bounded_commands_of_the_page)
 END_TEST
 
 TEST_MAIN(rights__the_documented_ones_are_enough_for_a_whole_cycle,
-          rights__with_one_fewer_what_the_table_says, rights__the_page_names_exactly_these,
+          rights__with_one_fewer_what_the_table_says,
+          rights__of_a_reader_are_enough_to_read_both_ways, rights__the_page_names_exactly_these,
           rights__a_cycle_sends_only_bounded_commands_of_the_page)
