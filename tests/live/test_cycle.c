@@ -486,6 +486,24 @@ START_TEST(cycle__other_bytes_under_the_first_id_are_doubt)
 }
 END_TEST
 
+/* No fact went back: only the archive itself tells. */
+START_TEST(cycle__other_bytes_under_a_later_first_id_are_doubt)
+{
+    stand_start(&stand, "- { match: s, ids: wire }");
+    stand_add(&stand, "s", NULL, 1, 4);
+    check_run();
+    char at[SILT_WIRE_ID_TEXT], name[128];
+    snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
+    test_cmd(&stand.server, "DEL s");
+    test_cmd(&stand.server, "XADD s 3-0 n other");
+    stand_add(&stand, "s", NULL, 4, 4);
+    test_cmd(&stand.server, "XSETID s 4-0 ENTRIESADDED 4 MAXDELETEDID 0-0");
+    test_cmd(&stand.server, "XGROUP CREATE s %s %s", name, at);
+    check_doubt("first entry 3-0 holds other bytes");
+    finish();
+}
+END_TEST
+
 START_TEST(cycle__a_gone_key_waits_and_says_so)
 {
     stand_start(&stand, PLAIN5);
@@ -692,7 +710,8 @@ START_TEST(cycle__a_read_back_that_differs_stops_the_stream_for_good)
 }
 END_TEST
 
-TEST_MAIN(cycle__d1_a_damaged_encoding_is_never_stored,
+TEST_MAIN(cycle__other_bytes_under_a_later_first_id_are_doubt,
+          cycle__d1_a_damaged_encoding_is_never_stored,
           cycle__a_read_back_that_differs_stops_the_stream_for_good,
           cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,

@@ -276,6 +276,16 @@ START_TEST(trim__a_group_created_at_0)
 }
 END_TEST
 
+/* As text 9-0 would lie above 15-0. */
+START_TEST(trim__ids_are_compared_as_numbers)
+{
+    ready();
+    test_cmd(&stand.server, "XGROUP CREATE s late 9-0");
+    check_stale("group is late", 20);
+    finish();
+}
+END_TEST
+
 START_TEST(trim__a_group_that_received_and_did_not_acknowledge)
 {
     ready();
@@ -530,8 +540,9 @@ START_TEST(trim__seam_of_a_branded_stream_is_a_branded_id)
 }
 END_TEST
 
-TEST_MAIN(trim__calm_stream_is_trimmed, trim__entries_that_arrive_survive, trim__deleted_key,
-          trim__another_type, trim__deleted_and_recreated, trim__renamed_over,
+TEST_MAIN(trim__ids_are_compared_as_numbers, trim__calm_stream_is_trimmed,
+          trim__entries_that_arrive_survive, trim__deleted_key, trim__another_type,
+          trim__deleted_and_recreated, trim__renamed_over,
           trim__same_ids_other_bytes_marker_and_all, trim__counters_set_back,
           trim__max_deleted_set_back, trim__last_id_moved_without_entries,
           trim__longer_than_was_added, trim__first_entry_deleted, trim__trimmed_by_others,
