@@ -87,18 +87,34 @@ static enum silt_status keep_pair(struct checker *c, const struct silt_kv_pair *
     return status == SILT_OK ? SILT_OK : silt_fail(err, status, NULL);
 }
 
-/* The first pair with a key above `after` (or at or above it), copied. SILT_END: none. */
+static void damaged_segment(struct checker *c)
+{
+    c->sum.damaged_segments++;
+    c->damaged = true;
+}
+
+/* The first pair with a key at or above (above: not at) the given one, copied. Damaged index pages are told and stepped over.
+ * SILT_END: none. */
 static enum silt_status next_pair(struct checker *c, enum silt_db db, struct silt_view from,
                                   bool above, struct silt_err *err)
 {
     struct silt_kv_txn *txn;
     struct silt_kv_pair pair;
+    struct silt_err why = {0};
     enum silt_status status = silt_env_read(c->store, &txn, err);
     if (status != SILT_OK) return status;
-    status = silt_kv_at_or_above(txn, db, from, &pair, err);
-    if (status == SILT_OK && above && silt_view_equal(pair.key, from))
-        status = silt_kv_next(txn, db, &pair, err);
-    if (status == SILT_OK) status = keep_pair(c, &pair, err);
+    status = silt_kv_at_or_above(txn, db, from, &pair, &why);
+    while (is_damage(status) || (status == SILT_OK && above && silt_view_equal(pair.key, from))) {
+        if (is_damage(status)) {
+            tell(c, SILT_FINDING_CHECKSUM, c->reached, SILT_WIRE_ID_MAX, "%s", why.sentence);
+            damaged_segment(c);
+        }
+        status = silt_kv_next(txn, db, &pair, &why);
+    }
+    if (status == SILT_OK)
+        status = keep_pair(c, &pair, err);
+    else if (status != SILT_END)
+        silt_fail(err, status, "%s", why.sentence);
     silt_env_read_end(c->store, txn);
     return status;
 }
@@ -128,12 +144,6 @@ struct segment_facts {
     struct silt_wire_id key_first;
     struct silt_wire_id first, last; /* as well as can be told: for the finding's range */
 };
-
-static void damaged_segment(struct checker *c)
-{
-    c->sum.damaged_segments++;
-    c->damaged = true;
-}
 
 static void check_header(struct checker *c, const struct segment_facts *facts,
                          const struct silt_segment_info *info)
@@ -308,14 +318,13 @@ static void check_gaps(struct checker *c)
     struct silt_gap_row gap;
     struct silt_err why = {0};
     uint64_t cursor = 0;
-    enum silt_status status;
-    while ((status = silt_store_gap_after(c->store, c->life, &cursor, &gap, &why)) != SILT_END) {
+    for (;;) {
         char count[32] = "an unknown number of";
-        if (is_damage(status)) {
-            tell_row(c, "a gap row", &why);
-            continue; /* the cursor has gone on */
-        }
-        if (status != SILT_OK) return;
+        uint64_t before = cursor;
+        enum silt_status status = silt_store_gap_after(c->store, c->life, &cursor, &gap, &why);
+        if (is_damage(status)) tell_row(c, "a gap row", &why);
+        if (is_damage(status) && cursor != before) continue;
+        if (status != SILT_OK) return; /* the end, or no way to the rows behind it */
         if (silt_wire_id_less(gap.range.through, c->options->range.from) ||
             !silt_wire_id_less(gap.range.after, c->options->range.to))
             continue;
@@ -515,6 +524,11 @@ static enum silt_status check_names(struct checker *c, struct silt_err *err)
         status = silt_buf_put(&from, c->key.at, c->key.len);
     }
     silt_buf_release(&from);
+    if (is_damage(status)) {
+        tell(c, SILT_FINDING_ROW, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX, "names: %s",
+             err ? err->sentence : "damaged");
+        return SILT_OK;
+    }
     return status == SILT_END ? SILT_OK : status;
 }
 
@@ -525,10 +539,28 @@ static void forget_stream(struct checker *c)
     c->life = 0;
 }
 
+static void tell_page(void *ctx, const char *tree, const char *what, uint64_t page)
+{
+    tell(ctx, SILT_FINDING_CHECKSUM, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX,
+         "index of %s: %s (page %" PRIu64 ")", tree, what, page);
+}
+
+/* What the file says of itself: without it, a segment could be missing and leave no trace. */
+static enum silt_status check_pages(struct checker *c, struct silt_err *err)
+{
+    struct silt_kv_txn *txn;
+    enum silt_status status = silt_env_read(c->store, &txn, err);
+    if (status != SILT_OK) return status;
+    status = silt_kv_audit(txn, tell_page, c, err);
+    silt_env_read_end(c->store, txn);
+    return status;
+}
+
 static enum silt_status check_streams(struct checker *c, struct silt_err *err)
 {
     uint64_t after = 0;
-    enum silt_status status;
+    enum silt_status status = check_pages(c, err);
+    if (status != SILT_OK) return status;
     for (;;) {
         struct silt_err why = {0};
         status = silt_store_stream_after(c->store, after, &c->stream, &why);
@@ -538,6 +570,11 @@ static enum silt_status check_streams(struct checker *c, struct silt_err *err)
             forget_stream(c);
             tell_row(c, "a stream row", &why);
             continue;
+        }
+        if (is_damage(status)) { /* no way to the rows behind it */
+            forget_stream(c);
+            tell_row(c, "stream rows", &why);
+            break;
         }
         if (status != SILT_OK) return silt_fail(err, status, "%s", why.sentence);
         after = c->stream.row.number;

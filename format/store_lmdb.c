@@ -1,9 +1,13 @@
 /* The one file that knows LMDB: an ordered key-value file with snapshots and one synced write transaction at a time.
- * It must not know what the keys and values mean. */
+ * It must not know what the keys and values mean.
+ *
+ * LMDB keeps the snapshots apart and writes; reading its pages is done by store_page.c, through a map of our own, because LMDB
+ * believes whatever a page says. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,6 +15,7 @@
 
 #include "alloc.h"
 #include "faultpoint.h"
+#include "store_page.h"
 #include "store_priv.h"
 
 /* Durability is not an option: none of MDB_NOSYNC, MDB_NOMETASYNC, MDB_MAPASYNC, MDB_WRITEMAP stands here or anywhere. */
@@ -20,7 +25,8 @@
 #define MODE 0640
 #define LMDB_MAGIC 0xBEEFC0DEu
 #define LMDB_MAGIC_AT 16u
-#define FREE_DBI ((MDB_dbi)0)
+#define HEAD_BYTES (65536u + 4096u) /* both meta pages of the largest pages */
+#define BEGIN_TRIES 1000            /* a writer must overtake us twice each time */
 
 static const char *const db_names[SILT_DB_COUNT] = {
     "meta", "streams", "names", "segments", "gaps", "forks", "late", "tombstones",
@@ -31,14 +37,23 @@ const char *silt_db_name(enum silt_db db)
     return db_names[db];
 }
 
+/* A database as a snapshot sees it, looked up when it is first needed. */
+struct view {
+    bool known;
+    struct silt_tree tree;
+    struct silt_page_cursor cursor;
+};
+
 struct silt_kv_txn {
     struct silt_kv *kv;
     struct silt_kv_txn *next; /* in the pool */
     MDB_txn *txn;
-    MDB_cursor *cursors[SILT_DB_COUNT]; /* opened when first needed */
-    bool placed[SILT_DB_COUNT];         /* the cursor belongs to this snapshot */
     bool write;
-    uint64_t file_bytes; /* for a snapshot */
+    /* of a snapshot */
+    struct silt_pages pages;
+    struct view views[SILT_DB_COUNT];
+    /* of the writer */
+    MDB_cursor *cursors[SILT_DB_COUNT];
     uint64_t put_bytes;
 };
 
@@ -46,6 +61,9 @@ struct silt_kv {
     MDB_env *env;
     MDB_dbi dbi[SILT_DB_COUNT];
     bool write;
+    const uint8_t *map; /* our own, as long as LMDB's */
+    uint64_t map_bytes;
+    uint64_t page_bytes;
     pthread_mutex_t lock;     /* protects the pool */
     struct silt_kv_txn *pool; /* snapshots that were let go (no slot's transaction is active) */
     char *file;
@@ -76,24 +94,67 @@ static enum silt_status kv_fail(const struct silt_kv *kv, int rc, const char *wh
 
 /* ---- opening ---- */
 
-/* LMDB takes an empty file for a new one and trusts what it finds behind the magic number: look first. */
+static enum silt_status not_archive(const char *file, struct silt_err *err)
+{
+    return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is not a silt archive file", file);
+}
+
+/* LMDB takes an empty file for a new one and believes both meta pages: look first. A writer may be at work, so what does not fit is
+ * read again. */
+static enum silt_status look_at_head(const char *file, int fd, uint64_t file_bytes,
+                                     struct silt_err *err)
+{
+    uint8_t *head = silt_alloc(HEAD_BYTES);
+    enum silt_status status = head ? SILT_ERR_CORRUPT : SILT_ERR_MEMORY;
+    if (!head) silt_fail(err, status, NULL);
+    for (int i = 0; i < BEGIN_TRIES && status == SILT_ERR_CORRUPT; i++) {
+        ssize_t got = pread(fd, head, HEAD_BYTES, 0);
+        if (got < 0)
+            status = silt_fail_errno(err, errno, "cannot read %s", file);
+        else if ((size_t)got < LMDB_MAGIC_AT + 4 ||
+                 silt_get_le32(head + LMDB_MAGIC_AT) != LMDB_MAGIC)
+            status = not_archive(file, err);
+        else if (silt_pages_head_ok(silt_view(head, (size_t)got), file_bytes))
+            status = SILT_OK;
+    }
+    silt_free(head);
+    if (status == SILT_ERR_CORRUPT)
+        silt_fail(err, status, "%s: the file's first pages are damaged", file);
+    return status;
+}
+
 static enum silt_status look_at_file(const char *file, struct silt_err *err)
 {
-    uint8_t head[LMDB_MAGIC_AT + 8];
+    struct stat st;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive file %s", file);
     if (fd < 0) return silt_fail_errno(err, errno, "cannot open %s", file);
-    struct stat st;
-    if (fstat(fd, &st) != 0) st.st_mode = 0;
-    ssize_t got = pread(fd, head, sizeof head, 0);
-    int saved = errno;
+    enum silt_status status = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)
+                                  ? not_archive(file, err)
+                                  : look_at_head(file, fd, (uint64_t)st.st_size, err);
     close(fd);
-    if (got < 0) return silt_fail_errno(err, saved, "cannot read %s", file);
-    if (!S_ISREG(st.st_mode) || (size_t)got < sizeof head ||
-        silt_get_le32(head + LMDB_MAGIC_AT) != LMDB_MAGIC)
-        return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is not a silt archive file", file);
-    return SILT_OK;
+    return status;
+}
+
+/* Our own map of the file, as large as LMDB's. Only while no transaction is open. */
+static int map_again(struct silt_kv *kv)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    int fd;
+    if (kv->map) munmap((void *)(uintptr_t)kv->map, kv->map_bytes);
+    kv->map = NULL;
+    int rc = mdb_env_info(kv->env, &info);
+    if (rc == 0) rc = mdb_env_stat(kv->env, &stat_of);
+    if (rc == 0) rc = mdb_env_get_fd(kv->env, &fd);
+    if (rc != 0) return rc;
+    void *map = mmap(NULL, info.me_mapsize, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) return errno;
+    kv->map = map;
+    kv->map_bytes = info.me_mapsize;
+    kv->page_bytes = stat_of.ms_psize;
+    return 0;
 }
 
 static int open_env(struct silt_kv *kv, const struct silt_kv_options *options, uint64_t map)
@@ -105,6 +166,7 @@ static int open_env(struct silt_kv *kv, const struct silt_kv_options *options, u
     if (rc == 0) rc = mdb_env_set_maxreaders(kv->env, READERS_MAX);
     if (rc == 0) rc = mdb_env_set_mapsize(kv->env, map);
     if (rc == 0) rc = mdb_env_open(kv->env, kv->file, flags, MODE);
+    if (rc == 0) rc = map_again(kv);
     if (rc == 0) return 0;
     mdb_env_close(kv->env);
     kv->env = NULL;
@@ -122,12 +184,15 @@ static int open_env_somehow(struct silt_kv *kv, const struct silt_kv_options *op
     }
 }
 
+/* Handles for writing; a reader finds its trees by itself. */
 static int open_databases(struct silt_kv *kv, bool create)
 {
+    if (!kv->write) return 0;
     MDB_txn *txn;
     int rc = mdb_txn_begin(kv->env, NULL, create ? 0 : MDB_RDONLY, &txn);
     if (rc == MDB_MAP_RESIZED) {
         rc = mdb_env_set_mapsize(kv->env, 0);
+        if (rc == 0) rc = map_again(kv);
         if (rc == 0) rc = mdb_txn_begin(kv->env, NULL, create ? 0 : MDB_RDONLY, &txn);
     }
     if (rc != 0) return rc;
@@ -174,8 +239,6 @@ enum silt_status silt_kv_open(const char *file, const struct silt_kv_options *op
 
 static void txn_free(struct silt_kv_txn *txn)
 {
-    for (int i = 0; i < SILT_DB_COUNT; i++)
-        if (txn->cursors[i]) mdb_cursor_close(txn->cursors[i]);
     if (txn->txn) mdb_txn_abort(txn->txn);
     silt_free(txn);
 }
@@ -189,6 +252,7 @@ void silt_kv_close(struct silt_kv *kv)
         txn_free(txn);
     }
     if (kv->env) mdb_env_close(kv->env);
+    if (kv->map) munmap((void *)(uintptr_t)kv->map, kv->map_bytes);
     pthread_mutex_destroy(&kv->lock);
     silt_free(kv->file);
     silt_free(kv);
@@ -215,15 +279,22 @@ static int begin_new_read(struct silt_kv_txn *txn)
     return mdb_txn_begin(txn->kv->env, NULL, MDB_RDONLY, &txn->txn);
 }
 
-/* A length from a damaged page must not lead beyond the file. */
-static int find_size(struct silt_kv_txn *txn)
+/* The roots of the snapshot's trees. 0, or an errno, or MDB_CORRUPTED. */
+static int find_pages(struct silt_kv_txn *txn)
 {
+    struct silt_kv *kv = txn->kv;
     struct stat st;
     int fd;
-    int rc = mdb_env_get_fd(txn->kv->env, &fd);
-    if (rc == 0 && fstat(fd, &st) != 0) rc = errno;
-    if (rc == 0) txn->file_bytes = (uint64_t)st.st_size;
-    return rc;
+    int rc = mdb_env_get_fd(kv->env, &fd);
+    for (int i = 0; rc == 0 && i < BEGIN_TRIES; i++) {
+        if (fstat(fd, &st) != 0) return errno;
+        uint64_t size = (uint64_t)st.st_size < kv->map_bytes ? (uint64_t)st.st_size : kv->map_bytes;
+        if (silt_pages_begin(&txn->pages, kv->map, size, kv->page_bytes, mdb_txn_id(txn->txn)))
+            return 0;
+        mdb_txn_reset(txn->txn); /* the writer was two commits ahead already: a fresher one */
+        rc = mdb_txn_renew(txn->txn);
+    }
+    return rc == 0 ? MDB_CORRUPTED : rc;
 }
 
 enum silt_status silt_kv_read_begin(struct silt_kv *kv, struct silt_kv_txn **ret, bool *ret_resized,
@@ -240,8 +311,9 @@ enum silt_status silt_kv_read_begin(struct silt_kv *kv, struct silt_kv_txn **ret
         txn->kv = kv;
         rc = begin_new_read(txn);
     }
-    memset(txn->placed, 0, sizeof txn->placed);
-    if (rc == 0) rc = find_size(txn);
+    for (int i = 0; i < SILT_DB_COUNT; i++)
+        txn->views[i].known = false;
+    if (rc == 0) rc = find_pages(txn);
     if (rc == 0) {
         *ret = txn;
         return SILT_OK;
@@ -341,96 +413,150 @@ static MDB_val to_val(struct silt_view view)
     return (MDB_val){view.len, (void *)(uintptr_t)view.at};
 }
 
-static bool inside(const struct silt_kv_txn *txn, MDB_val val)
-{
-    return txn->write ||
-           val.mv_size <= txn->file_bytes; /* a writer's page may not be in the file yet */
-}
-
-static enum silt_status outside(const struct silt_kv_txn *txn, enum silt_db db,
+static enum silt_status damaged(const struct silt_kv_txn *txn, enum silt_db db,
                                 struct silt_err *err)
 {
-    return silt_fail(err, SILT_ERR_CORRUPT, "%s: a page of %s points outside the file",
-                     txn->kv->file, db_names[db]);
+    return silt_fail(err, SILT_ERR_CORRUPT, "%s: an index page of %s is damaged", txn->kv->file,
+                     db_names[db]);
+}
+
+static enum silt_status view_of(struct silt_kv_txn *txn, enum silt_db db, struct view **ret,
+                                struct silt_err *err)
+{
+    struct view *view = &txn->views[db];
+    *ret = view;
+    if (view->known) return SILT_OK;
+    enum silt_status status = silt_pages_tree(&txn->pages, db_names[db], &view->tree);
+    if (status == SILT_END)
+        return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is an LMDB file but not a silt archive",
+                         txn->kv->file);
+    if (status != SILT_OK) return damaged(txn, db, err);
+    view->known = true;
+    return SILT_OK;
+}
+
+/* The pair at the place of a snapshot's cursor, after `status`. A value that cannot be reached does not hide its key. */
+static enum silt_status give(struct silt_kv_txn *txn, enum silt_db db, enum silt_status status,
+                             struct silt_kv_pair *ret, struct silt_err *err)
+{
+    struct silt_kv_pair pair = {.damaged = false};
+    if (status == SILT_END) return SILT_END;
+    if (status != SILT_OK) return damaged(txn, db, err);
+    pair.damaged = silt_page_pair(&txn->views[db].cursor, &pair.key, &pair.value) != SILT_OK;
+    if (pair.damaged) pair.value = silt_view("", 0);
+    *ret = pair;
+    return SILT_OK;
+}
+
+static enum silt_status give_written(struct silt_kv_txn *txn, enum silt_db db, int rc, MDB_val k,
+                                     MDB_val v, struct silt_kv_pair *ret, struct silt_err *err)
+{
+    if (rc == MDB_NOTFOUND) return SILT_END;
+    if (rc != 0) return kv_fail(txn->kv, rc, db_names[db], err);
+    *ret = (struct silt_kv_pair){.key = silt_view(k.mv_data, k.mv_size),
+                                 .value = silt_view(v.mv_data, v.mv_size)};
+    return SILT_OK;
+}
+
+static int writer_cursor(struct silt_kv_txn *txn, enum silt_db db, MDB_cursor **ret)
+{
+    int rc = 0;
+    if (!txn->cursors[db]) rc = mdb_cursor_open(txn->txn, txn->kv->dbi[db], &txn->cursors[db]);
+    *ret = txn->cursors[db];
+    return rc;
+}
+
+static enum silt_status get_written(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                                    struct silt_view *ret, struct silt_err *err)
+{
+    MDB_val k = to_val(key), v = {0, NULL};
+    struct silt_kv_pair pair;
+    int rc = mdb_get(txn->txn, txn->kv->dbi[db], &k, &v);
+    enum silt_status status = give_written(txn, db, rc, k, v, &pair, err);
+    if (status == SILT_OK) *ret = pair.value;
+    return status;
 }
 
 enum silt_status silt_kv_get(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
                              struct silt_view *ret, struct silt_err *err)
 {
-    MDB_val k = to_val(key), v;
-    int rc = mdb_get(txn->txn, txn->kv->dbi[db], &k, &v);
-    if (rc == MDB_NOTFOUND) return SILT_END;
-    if (rc != 0) return kv_fail(txn->kv, rc, db_names[db], err);
-    if (!inside(txn, v)) return outside(txn, db, err);
-    *ret = silt_view(v.mv_data, v.mv_size);
-    return SILT_OK;
-}
-
-static int cursor_of(struct silt_kv_txn *txn, enum silt_db db, MDB_cursor **ret)
-{
-    int rc = 0;
-    if (!txn->cursors[db])
-        rc = mdb_cursor_open(txn->txn, txn->kv->dbi[db], &txn->cursors[db]);
-    else if (!txn->placed[db])
-        rc = mdb_cursor_renew(txn->txn, txn->cursors[db]);
-    txn->placed[db] = true;
-    *ret = txn->cursors[db];
-    return rc;
-}
-
-static enum silt_status give(struct silt_kv_txn *txn, enum silt_db db, int rc, MDB_val k, MDB_val v,
-                             struct silt_kv_pair *ret, struct silt_err *err)
-{
-    if (rc == MDB_NOTFOUND) return SILT_END;
-    if (rc != 0) return kv_fail(txn->kv, rc, db_names[db], err);
-    if (!inside(txn, k) || !inside(txn, v)) return outside(txn, db, err);
-    ret->key = silt_view(k.mv_data, k.mv_size);
-    ret->value = silt_view(v.mv_data, v.mv_size);
+    struct silt_kv_pair pair;
+    if (txn->write) return get_written(txn, db, key, ret, err);
+    enum silt_status status = silt_kv_at_or_above(txn, db, key, &pair, err);
+    if (status != SILT_OK) return status;
+    if (!silt_view_equal(pair.key, key)) return SILT_END;
+    if (pair.damaged) return damaged(txn, db, err);
+    *ret = pair.value;
     return SILT_OK;
 }
 
 enum silt_status silt_kv_at_or_above(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
                                      struct silt_kv_pair *ret, struct silt_err *err)
 {
-    MDB_cursor *cursor;
-    MDB_val k = to_val(key), v = {0, NULL};
-    int rc = cursor_of(txn, db, &cursor);
-    if (rc == 0) rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-    return give(txn, db, rc, k, v, ret, err);
+    if (txn->write) {
+        MDB_cursor *cursor;
+        MDB_val k = to_val(key), v = {0, NULL};
+        int rc = writer_cursor(txn, db, &cursor);
+        if (rc == 0) rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+        return give_written(txn, db, rc, k, v, ret, err);
+    }
+    struct view *view;
+    enum silt_status status = view_of(txn, db, &view, err);
+    if (status != SILT_OK) return status;
+    status = silt_page_seek(&view->cursor, &txn->pages, &view->tree, key);
+    return give(txn, db, status, ret, err);
 }
 
-enum silt_status silt_kv_at_or_below(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
-                                     struct silt_kv_pair *ret, struct silt_err *err)
+static enum silt_status written_below(struct silt_kv_txn *txn, enum silt_db db,
+                                      struct silt_view key, struct silt_kv_pair *ret,
+                                      struct silt_err *err)
 {
     MDB_cursor *cursor;
     MDB_val k = to_val(key), v = {0, NULL};
-    int rc = cursor_of(txn, db, &cursor);
+    int rc = writer_cursor(txn, db, &cursor);
     if (rc == 0) rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
     if (rc == MDB_NOTFOUND)
         rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
     else if (rc == 0 && !silt_view_equal(silt_view(k.mv_data, k.mv_size), key))
         rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
-    return give(txn, db, rc, k, v, ret, err);
+    return give_written(txn, db, rc, k, v, ret, err);
 }
 
-static enum silt_status step(struct silt_kv_txn *txn, enum silt_db db, MDB_cursor_op op,
+/* A value that cannot be read must not hide the one below it: only the key decides which way to go. */
+enum silt_status silt_kv_at_or_below(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                                     struct silt_kv_pair *ret, struct silt_err *err)
+{
+    if (txn->write) return written_below(txn, db, key, ret, err);
+    struct view *view;
+    enum silt_status status = view_of(txn, db, &view, err);
+    if (status != SILT_OK) return status;
+    status = silt_page_seek(&view->cursor, &txn->pages, &view->tree, key);
+    if (status == SILT_END && view->cursor.depth > 0)
+        status = SILT_OK; /* it stands at the last one */
+    else if (status == SILT_OK && !silt_view_equal(silt_page_key(&view->cursor), key))
+        status = silt_page_step(&view->cursor, -1);
+    return give(txn, db, status, ret, err);
+}
+
+static enum silt_status step(struct silt_kv_txn *txn, enum silt_db db, int way,
                              struct silt_kv_pair *ret, struct silt_err *err)
 {
     MDB_val k = {0, NULL}, v = {0, NULL};
-    int rc = mdb_cursor_get(txn->cursors[db], &k, &v, op);
-    return give(txn, db, rc, k, v, ret, err);
+    if (!txn->write) return give(txn, db, silt_page_step(&txn->views[db].cursor, way), ret, err);
+    int rc = mdb_cursor_get(txn->cursors[db], &k, &v, way > 0 ? MDB_NEXT : MDB_PREV);
+    return give_written(txn, db, rc, k, v, ret, err);
 }
 
 enum silt_status silt_kv_next(struct silt_kv_txn *txn, enum silt_db db, struct silt_kv_pair *ret,
                               struct silt_err *err)
 {
-    return step(txn, db, MDB_NEXT, ret, err);
+    return step(txn, db, 1, ret, err);
 }
 
 enum silt_status silt_kv_prev(struct silt_kv_txn *txn, enum silt_db db, struct silt_kv_pair *ret,
                               struct silt_err *err)
 {
-    return step(txn, db, MDB_PREV, ret, err);
+    return step(txn, db, -1, ret, err);
 }
 
 enum silt_status silt_kv_put(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
@@ -448,6 +574,7 @@ enum silt_status silt_kv_put(struct silt_kv_txn *txn, enum silt_db db, struct si
 static enum silt_status set_map(struct silt_kv *kv, uint64_t bytes, struct silt_err *err)
 {
     int rc = mdb_env_set_mapsize(kv->env, bytes);
+    if (rc == 0) rc = map_again(kv);
     if (rc == 0) return SILT_OK;
     return silt_fail(err, SILT_ERR_STORE_LOST, "%s cannot be mapped: %s", kv->file,
                      mdb_strerror(rc));
@@ -455,8 +582,8 @@ static enum silt_status set_map(struct silt_kv *kv, uint64_t bytes, struct silt_
 
 enum silt_status silt_kv_remap(struct silt_kv *kv, struct silt_err *err)
 {
-    if (mdb_env_set_mapsize(kv->env, 0) == 0) return SILT_OK; /* as large as the writer says */
-    return set_map(kv, MAP_LEAST, err); /* LMDB raises it to what the file needs */
+    if (set_map(kv, 0, NULL) == SILT_OK) return SILT_OK; /* as large as the writer says */
+    return set_map(kv, MAP_LEAST, err);                  /* LMDB raises it to what the file needs */
 }
 
 enum silt_status silt_kv_grow(struct silt_kv *kv, uint64_t limit, struct silt_err *err)
@@ -471,27 +598,11 @@ enum silt_status silt_kv_grow(struct silt_kv *kv, uint64_t limit, struct silt_er
         return SILT_ERR_MAP_FULL;
     }
     uint64_t more = info.me_mapsize > limit / 2 ? limit : info.me_mapsize * 2;
-    if (mdb_env_set_mapsize(kv->env, more) == 0) return SILT_OK;
+    if (set_map(kv, more, NULL) == SILT_OK) return SILT_OK;
     enum silt_status status = set_map(kv, info.me_mapsize, err);
     if (status != SILT_OK) return status;
     return silt_fail(err, SILT_ERR_MAP_FULL, "no address space to map %llu bytes of %s",
                      (unsigned long long)more, kv->file);
-}
-
-/* Pages that hold nothing, by LMDB's own list of them. */
-static int count_free(MDB_txn *txn, uint64_t *ret)
-{
-    MDB_cursor *cursor;
-    MDB_val k, v;
-    int rc = mdb_cursor_open(txn, FREE_DBI, &cursor);
-    if (rc != 0) return rc;
-    for (*ret = 0; (rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0;) {
-        size_t count = 0;
-        if (v.mv_size >= sizeof count) memcpy(&count, v.mv_data, sizeof count);
-        *ret += count;
-    }
-    mdb_cursor_close(cursor);
-    return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
 enum silt_status silt_kv_space(struct silt_kv *kv, struct silt_kv_txn *txn,
@@ -503,7 +614,7 @@ enum silt_status silt_kv_space(struct silt_kv *kv, struct silt_kv_txn *txn,
     uint64_t free_pages = 0;
     int rc = mdb_env_info(kv->env, &info);
     if (rc == 0) rc = mdb_env_stat(kv->env, &stat_of);
-    if (rc == 0) rc = count_free(txn->txn, &free_pages);
+    if (rc == 0 && silt_pages_free(&txn->pages, &free_pages) != SILT_OK) rc = MDB_CORRUPTED;
     if (rc == 0 && stat(kv->file, &st) != 0) rc = errno;
     if (rc != 0) return kv_fail(kv, rc, "cannot tell its size", err);
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
@@ -526,4 +637,11 @@ enum silt_status silt_kv_clear_dead_readers(struct silt_kv *kv, int *ret_count,
     if (rc != 0) return kv_fail(kv, rc, "cannot look through its readers", err);
     *ret_count = dead;
     return SILT_OK;
+}
+
+enum silt_status silt_kv_audit(struct silt_kv_txn *txn, silt_page_found *found, void *ctx,
+                               struct silt_err *err)
+{
+    enum silt_status status = silt_pages_audit(&txn->pages, found, ctx);
+    return status == SILT_OK ? SILT_OK : silt_fail(err, status, NULL);
 }

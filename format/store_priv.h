@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "store.h"
+#include "store_page.h"
 
 /* ---- store_lmdb.c: one opened LMDB file ---- */
 
@@ -58,6 +59,7 @@ SILT_MUST_USE enum silt_status silt_kv_get(struct silt_kv_txn *txn, enum silt_db
 struct silt_kv_pair {
     struct silt_view key;
     struct silt_view value;
+    bool damaged; /* the key is there, its value's pages are damaged: value is empty */
 };
 /* The first pair with a key at or above / the last at or below the given one, then its neighbours. SILT_END: none. One place per database and
  * transaction; a put forgets it. */
@@ -67,6 +69,7 @@ SILT_MUST_USE enum silt_status silt_kv_at_or_above(struct silt_kv_txn *txn, enum
 SILT_MUST_USE enum silt_status silt_kv_at_or_below(struct silt_kv_txn *txn, enum silt_db db,
                                                    struct silt_view key, struct silt_kv_pair *ret,
                                                    struct silt_err *err);
+/* After SILT_ERR_CORRUPT of a snapshot's search or step, these go on behind (before) the damaged page. */
 SILT_MUST_USE enum silt_status silt_kv_next(struct silt_kv_txn *txn, enum silt_db db,
                                             struct silt_kv_pair *ret, struct silt_err *err);
 SILT_MUST_USE enum silt_status silt_kv_prev(struct silt_kv_txn *txn, enum silt_db db,
@@ -84,6 +87,10 @@ SILT_MUST_USE enum silt_status silt_kv_space(struct silt_kv *kv, struct silt_kv_
                                              struct silt_store_space *ret, struct silt_err *err);
 SILT_MUST_USE enum silt_status silt_kv_clear_dead_readers(struct silt_kv *kv, int *ret_count,
                                                           struct silt_err *err);
+
+/* The file's own structure, in one snapshot: see store_audit.c. */
+SILT_MUST_USE enum silt_status silt_kv_audit(struct silt_kv_txn *txn, silt_page_found *found,
+                                             void *ctx, struct silt_err *err);
 
 /* ---- store_file.c: the directory ---- */
 

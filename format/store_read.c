@@ -52,8 +52,8 @@ enum silt_status silt_txn_name(struct silt_kv_txn *txn, struct silt_view name,
             *ret_round = round;
             return damage == SILT_OK ? SILT_END : damage;
         }
-        if (status == SILT_OK)
-            status = silt_name_row_decode(value, silt_key_view(&key), &number, err);
+        if (status != SILT_OK) return status; /* the index itself: no round can be looked up */
+        status = silt_name_row_decode(value, silt_key_view(&key), &number, err);
         if (status == SILT_OK) status = silt_txn_stream(txn, number, scratch, err);
         if (status == SILT_END)
             status = silt_fail(err, SILT_ERR_CORRUPT, "a name row leads to no stream");
@@ -127,15 +127,48 @@ static enum silt_status place_above(struct silt_kv_txn *txn, uint64_t life,
     return place_info(txn, life, ns, ret, err);
 }
 
+/* An index page on the way is damaged: the segments that it leads to cannot be reached, its neighbours can. The range is what lies between
+ * them, so that the caller can step over it. */
+static void range_of_lost_page(struct silt_kv_txn *txn, uint64_t life, struct silt_wire_id id,
+                               enum silt_seek seek, struct silt_segment_info *info)
+{
+    struct silt_kv_pair pair;
+    struct silt_segment_info header;
+    struct silt_namespace ns;
+    struct silt_wire_id first;
+    uint64_t key_life;
+    bool forward = seek == SILT_SEEK_FORWARD;
+    info->first = forward ? id : SILT_WIRE_ID_MIN;
+    info->last = forward ? SILT_WIRE_ID_MAX : id;
+    enum silt_status status = forward ? silt_kv_next(txn, SILT_DB_SEGMENTS, &pair, NULL)
+                                      : silt_kv_prev(txn, SILT_DB_SEGMENTS, &pair, NULL);
+    if (status != SILT_OK || !silt_key_segment_parse(pair.key, &key_life, &ns, &first) ||
+        key_life != life)
+        return;
+    if (forward && silt_wire_id_less(id, first)) {
+        (void)silt_wire_id_prev(first, &info->last);
+    } else if (!forward && silt_wire_id_less(first, id)) {
+        info->first = first;
+        if (silt_segment_peek(pair.value, &header, NULL) == SILT_OK &&
+            silt_wire_id_less(header.last, id))
+            (void)silt_wire_id_next(header.last, &info->first);
+    }
+}
+
 enum silt_status silt_txn_segment(struct silt_kv_txn *txn, uint64_t life, struct silt_namespace ns,
                                   struct silt_wire_id id, enum silt_seek seek,
                                   struct silt_segment_place *ret, struct silt_err *err)
 {
     enum silt_status status = place_below(txn, life, ns, id, ret, err);
-    if (seek == SILT_SEEK_BACKWARD) return status;
+    bool reached = status == SILT_END || ret->pair.key.at;
     /* A damaged one may reach as far as the next one's first id: it is the answer for every id up to there. */
-    if (status != SILT_END && !silt_wire_id_less(ret->info.last, id)) return status;
-    return place_above(txn, life, ns, id, ret, err);
+    if (reached && seek == SILT_SEEK_FORWARD &&
+        (status == SILT_END || silt_wire_id_less(ret->info.last, id))) {
+        status = place_above(txn, life, ns, id, ret, err);
+        reached = status == SILT_END || ret->pair.key.at;
+    }
+    if (!reached) range_of_lost_page(txn, life, id, seek, &ret->info);
+    return status;
 }
 
 /* ---- streams ---- */
@@ -245,10 +278,11 @@ static enum silt_status next_place(struct silt_kv_txn *txn, uint64_t life, struc
     struct silt_wire_id id;
     if (seek == SILT_SEEK_BACKWARD)
         return silt_wire_id_prev(place->info.first, &id)
-                   ? place_below(txn, life, ns, id, place, err)
+                   ? silt_txn_segment(txn, life, ns, id, seek, place, err)
                    : SILT_END;
-    return silt_wire_id_next(place->info.last, &id) ? place_above(txn, life, ns, id, place, err)
-                                                    : SILT_END;
+    return silt_wire_id_next(place->info.last, &id)
+               ? silt_txn_segment(txn, life, ns, id, SILT_SEEK_FORWARD, place, err)
+               : SILT_END;
 }
 
 enum silt_status silt_store_segments(struct silt_store *store, uint64_t life,

@@ -77,6 +77,9 @@ static enum silt_status copy_some(struct copy *copy, struct silt_kv_txn *txn, st
     enum silt_status status = first_pair(copy, &pair, err);
     for (; status == SILT_OK && bytes < COPY_BYTES;
          status = silt_kv_next(copy->from, copy->db, &pair, err)) {
+        if (pair.damaged)
+            return silt_fail(err, SILT_ERR_CORRUPT, "a value of %s is damaged: not copied",
+                             silt_db_name(copy->db));
         status = silt_kv_put(txn, copy->db, pair.key, pair.value, err);
         if (status != SILT_OK) return status;
         bytes += pair.value.len;
