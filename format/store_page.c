@@ -1,5 +1,5 @@
 /* Bounded reading of LMDB's pages: see store_page.h. Source: lmdb 0.9.24, mdb.c, "Page Flags", struct MDB_page, MDB_node, MDB_db,
- * MDB_meta; unchanged through 0.9.33. */
+ * MDB_meta. */
 #include "store_page.h"
 
 enum { /* places in a page */
