@@ -6,6 +6,7 @@
 
 #define LINE_BYTES_MAX ((size_t)64 << 10)    /* a status, an error, a number */
 #define READER_SPARE_BYTES ((size_t)4 << 20) /* an empty reader keeps at most so much */
+#define RECENT_REPLIES 64
 #define DEPTH_MAX 7 /* of nested arrays; an EXEC of XINFO and XRANGE needs 5 */
 
 enum fault { FAULT_NONE = 0, FAULT_MEMORY, FAULT_LARGE, FAULT_DEEP, FAULT_TYPE, FAULT_END };
@@ -183,9 +184,21 @@ void silt_parser_free(struct silt_parser *parser)
     silt_free(parser);
 }
 
+/* One reply of a hundred megabytes must not be kept in mind for ever. */
+static void give_back(struct silt_reply *reply)
+{
+    if (reply->bytes.len > reply->recent_bytes) reply->recent_bytes = reply->bytes.len;
+    if (++reply->recent_count < RECENT_REPLIES) return;
+    bool much = reply->bytes.cap > READER_SPARE_BYTES && reply->recent_bytes < reply->bytes.cap / 4;
+    if (much) silt_buf_release(&reply->bytes);
+    reply->recent_bytes = 0;
+    reply->recent_count = 0;
+}
+
 void silt_parser_begin(struct silt_parser *parser, struct silt_reply *reply)
 {
     reply->node_count = 0;
+    give_back(reply);
     silt_buf_clear(&reply->bytes);
     parser->sink = (struct sink){.reply = reply, .limit = parser->sink.limit};
     parser->midway = silt_parser_waiting(parser) > 0;

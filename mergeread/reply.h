@@ -26,6 +26,9 @@ struct silt_reply {
     size_t node_count;
     size_t node_cap;
     struct silt_buf bytes;
+    size_t
+        recent_bytes; /* the longest of the last few replies: a buffer much larger than that is given back */
+    unsigned recent_count;
 };
 void silt_reply_release(struct silt_reply *reply);
 

@@ -151,7 +151,32 @@ START_TEST(conn_socket__limits_of_nothing_and_of_too_much_become_the_usual_ones)
 }
 END_TEST
 
-TEST_MAIN(conn_socket__a_full_queue_is_waited_for_but_not_for_ever,
+START_TEST(conn_socket__a_huge_reply_is_not_kept_in_mind_for_ever)
+{
+    struct test_server server = {0};
+    struct test_heap heap;
+    test_server_start(&server, NULL);
+    test_cmd(&server, "SETRANGE k 20000000 x");
+    struct silt_conn *conn = conn_to(server.address);
+    test_heap_start(&heap, 0);
+    for (int i = 0; i < 3; i++) {
+        ck_gives(SILT_OK, CALL("GET", "k"));
+        ck_assert_uint_eq(reply.nodes[0].size, 20000001);
+        ck_gives(SILT_OK, CALL("PING"));
+    }
+    ck_assert_uint_ge(heap.live_bytes, 20000000); /* warm, while such replies go on */
+    for (int i = 0; i < 200; i++)
+        ck_gives(SILT_OK, CALL("PING"));
+    ck_assert_uint_lt(heap.live_bytes, 2 << 20);
+    test_heap_stop();
+    silt_conn_free(conn);
+    silt_reply_release(&reply);
+    test_server_release(&server);
+}
+END_TEST
+
+TEST_MAIN(conn_socket__a_huge_reply_is_not_kept_in_mind_for_ever,
+          conn_socket__a_full_queue_is_waited_for_but_not_for_ever,
           conn_socket__a_socket_that_we_may_not_write_to_is_away_with_a_hint,
           conn_socket__no_descriptor_left_is_a_limit,
           conn_socket__the_last_words_of_a_server_that_hangs_up_are_heard,
