@@ -313,11 +313,25 @@ static bool is_readable(const struct silt_archiver *archiver, struct silt_work *
     return work->status == SILT_OK;
 }
 
+/* Nothing has been read yet, but the look shows the first and the last entry: where these are large, the first page begins small. */
+static void guess_page(const struct silt_archiver *archiver, struct silt_work *work)
+{
+    const struct silt_look *look = &archiver->look;
+    struct silt_page_size *size = &work->state->page_size;
+    if (size->entry_bytes > 0 || size->count_cap > 0 || !look->facts.has_first) return;
+    uint64_t first = silt_entry_bytes(&look->first), last = silt_entry_bytes(&look->last);
+    uint64_t entry = first > last ? first : last;
+    uint64_t page = archiver->config->page_bytes;
+    if (entry > page / silt_page_count(size, archiver->config->page_entries, page))
+        size->count_cap = entry < page ? (uint32_t)(page / entry) : 1;
+}
+
 static void take_facts(const struct silt_archiver *archiver, struct silt_work *work)
 {
     const struct silt_facts *facts = &archiver->look.facts;
     const struct silt_stream_row *row = silt_work_row(work);
     bool stream = archiver->look.state == SILT_LOOK_STREAM;
+    if (stream) guess_page(archiver, work);
     work->looked_at_ms = archiver->now_ms;
     work->live_length = stream ? facts->length : 0;
     if (stream && facts->entries_added > work->state->added_seen)
