@@ -539,10 +539,10 @@ static void forget_stream(struct checker *c)
     c->life = 0;
 }
 
-static void tell_page(void *ctx, const char *tree, const char *what, uint64_t page)
+static void tell_page(void *ctx, const struct silt_page_fault *fault)
 {
     tell(ctx, SILT_FINDING_CHECKSUM, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX,
-         "index of %s: %s (page %" PRIu64 ")", tree, what, page);
+         "index of %s: %s (page %" PRIu64 ")", fault->tree, fault->what, fault->page);
 }
 
 /* What the file says of itself: without it, a segment could be missing and leave no trace. */

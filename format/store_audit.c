@@ -16,7 +16,15 @@ struct audit {
 
 static void tell(struct audit *a, const char *what, uint64_t page)
 {
-    a->found(a->ctx, a->name, what, page);
+    struct silt_page_fault fault = {a->name, what, page, true};
+    a->found(a->ctx, &fault);
+}
+
+static void tell_count(struct audit *a, const struct silt_tree *tree)
+{
+    struct silt_page_fault fault = {
+        a->name, "the record counts other pages or entries than there are", tree->root, false};
+    a->found(a->ctx, &fault);
 }
 
 /* false: not for the first time, so that a walk does not go in circles. */
@@ -114,7 +122,7 @@ static void check_tree(struct audit *a, const struct silt_tree *tree, const char
     if (a->counted.entries != tree->entries || a->counted.leaf_pages != tree->leaf_pages ||
         a->counted.branch_pages != tree->branch_pages ||
         a->counted.overflow_pages != tree->overflow_pages)
-        tell(a, "the record counts other pages or entries than there are", tree->root);
+        tell_count(a, tree);
 }
 
 /* Trees that the main tree names. */

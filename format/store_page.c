@@ -75,10 +75,15 @@ bool silt_pages_begin(struct silt_pages *pages, const uint8_t *map, uint64_t byt
     uint8_t meta[META_END];
     uint64_t slot = txn % 2;
     if (bytes < (slot + 1) * page_bytes) return false;
-    memcpy(meta, map + slot * page_bytes, sizeof meta);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    const uint64_t *words = (const uint64_t *)(const void *)(map + slot * page_bytes);
+    for (size_t i = 0; i < sizeof meta / 8;
+         i++) { /* acquire: each word is read after the one before */
+        uint64_t word = __atomic_load_n(&words[i], __ATOMIC_ACQUIRE);
+        memcpy(meta + 8 * i, &word, 8);
+    }
     /* The writer may be two commits further: then it wrote while we copied. */
-    if (silt_get_le64(map + slot * page_bytes + META_TXN) != txn) return false;
+    uint64_t again = __atomic_load_n(&words[META_TXN / 8], __ATOMIC_ACQUIRE);
+    if (silt_get_le64((const uint8_t *)&again) != txn) return false;
     if (!meta_ok(meta, (unsigned)slot) || silt_get_le64(meta + META_TXN) != txn) return false;
     *pages = (struct silt_pages){.map = map,
                                  .bytes = bytes,

@@ -65,7 +65,13 @@ SILT_MUST_USE enum silt_status silt_pages_free(const struct silt_pages *pages, u
 
 /* store_audit.c: everything LMDB keeps about itself: each page belongs to one place only, to a tree or to the free list; keys ascend
  * across pages; records count right. Tells everything that is wrong. Fails with SILT_ERR_MEMORY. */
-typedef void silt_page_found(void *ctx, const char *tree, const char *what, uint64_t page);
+struct silt_page_fault {
+    const char *tree;
+    const char *what;
+    uint64_t page;
+    bool grave; /* a commit could write over what is in use, or LMDB fall over it */
+};
+typedef void silt_page_found(void *ctx, const struct silt_page_fault *fault);
 SILT_MUST_USE enum silt_status silt_pages_audit(const struct silt_pages *pages,
                                                 silt_page_found *found, void *ctx);
 

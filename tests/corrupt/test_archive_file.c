@@ -223,6 +223,70 @@ START_TEST(archive_file__every_flipped_bit_is_harmless_or_told)
 }
 END_TEST
 
+/* Opens as a writer and folds on; the exit code says how that went. */
+static void fold_on(const char *dir)
+{
+    struct silt_store *store;
+    struct silt_batch *batch;
+    struct silt_stream stream = {0};
+    struct silt_store_options how = SILT_STORE_OPTIONS_DEFAULT;
+    how.write = true;
+    how.map_initial_bytes = 1 << 20;
+    enum silt_status status = silt_store_open(dir, &how, &store, NULL);
+    if (status != SILT_OK) _exit(refused_well(status) ? 1 : 2);
+    if (silt_batch_new(&batch) != SILT_OK) _exit(2);
+    status = silt_store_stream(store, silt_view_str("a"), &stream, NULL);
+    for (int i = 0; i < 5 && status == SILT_OK; i++) {
+        stream.row.trimmed_entries++;
+        silt_batch_clear(batch);
+        status = silt_batch_stream(batch, &stream.row);
+        if (status == SILT_OK) status = silt_store_commit(store, batch, NULL);
+    }
+    _exit(status == SILT_OK || refused_well(status) ? 0 : 3);
+}
+
+/* All of a page's header and some of the rest; never past a page's first byte. */
+static off_t next_place(off_t at)
+{
+    off_t next = at + (at % PAGE < 24 ? 3 : test_long() ? 11 : 907);
+    return next / PAGE == at / PAGE ? next : (at / PAGE + 1) * PAGE;
+}
+
+/* LMDB's own reading meets the damage here: it is refused at the start, or it is harmless, but no process ends by it, and what was
+ * readable stays so. */
+START_TEST(archive_file__a_writer_refuses_or_goes_on)
+{
+    struct stat st;
+    const char *dir = test_path("a"), *copy = test_path("copy"),
+               *file = test_path("a/archive-1.mdb");
+    uint64_t refused = 0, gone_on = 0;
+    make_archive(dir);
+    ck_assert_int_eq(stat(file, &st), 0);
+    ck_assert_int_eq(mkdir(copy, 0750), 0);
+    const char *damaged = test_path("copy/archive-1.mdb");
+    for (off_t at = 0; at < st.st_size; at = next_place(at)) {
+        int status;
+        unsigned bit = (unsigned)(at % 8);
+        test_file_copy(file, damaged);
+        int fd = open(damaged, O_RDWR);
+        flip(fd, at, bit);
+        close(fd);
+        pid_t pid = fork();
+        if (pid == 0) fold_on(copy);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) <= 1,
+                      "page %lld byte %lld bit %u: ended with %d", (long long)(at / PAGE),
+                      (long long)(at % PAGE), bit, status);
+        refused += WEXITSTATUS(status) == 1;
+        gone_on += WEXITSTATUS(status) == 0;
+    }
+    printf("# %llu refused, %llu went on\n", (unsigned long long)refused,
+           (unsigned long long)gone_on);
+    ck_assert_uint_gt(refused, 20);
+    ck_assert_uint_gt(gone_on, 20);
+}
+END_TEST
+
 START_TEST(archive_file__every_cut_is_refused_or_told)
 {
     struct stat st;
@@ -317,6 +381,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     const TTest *tests[] = {archive_file__every_flipped_bit_is_harmless_or_told,
+                            archive_file__a_writer_refuses_or_goes_on,
                             archive_file__every_cut_is_refused_or_told,
                             archive_file__pages_of_zeros_are_refused_or_told,
                             archive_file__copies_of_a_live_file_are_whole_or_told};
