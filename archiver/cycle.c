@@ -179,18 +179,22 @@ static enum silt_status flush(struct silt_archiver *archiver, bool trim, struct 
 
 /* ---- before the commit ---- */
 
-static enum silt_status add_pending(struct silt_archiver *archiver, struct silt_work *work,
-                                    struct silt_err *err)
+/* Room is made before the fold: what is in the batch is always on the list too, or its row would not be read again after the commit. */
+static enum silt_status reserve_pending(struct silt_archiver *archiver, struct silt_err *err)
 {
     void *list = archiver->pending;
     if (silt_grow(&list, &archiver->pending_cap, archiver->pending_count + 1,
                   sizeof(struct silt_work *)) != 0)
         return silt_fail(err, SILT_ERR_MEMORY, NULL);
     archiver->pending = list;
+    return SILT_OK;
+}
+
+static void add_pending(struct silt_archiver *archiver, struct silt_work *work)
+{
     archiver->pending[archiver->pending_count++] = work;
     archiver->pending_entries += work->state->sum.count;
     archiver->pending_bytes += work->state->sum.values_bytes;
-    return SILT_OK;
 }
 
 static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_work *work,
@@ -206,12 +210,12 @@ static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_w
     }
     enum silt_status status = silt_judge(archiver, work, &custody, &go, err);
     if (status != SILT_OK || !go) return status;
+    status = reserve_pending(archiver, err);
+    if (status != SILT_OK) return status;
     status = silt_fold_stream(archiver, work, &custody, err);
     if (work->state->pending) {
-        struct silt_err why;
-        enum silt_status added = add_pending(archiver, work, &why);
-        if (added != SILT_OK && err) *err = why;
-        return added != SILT_OK ? added : status;
+        add_pending(archiver, work);
+        return status;
     }
     if (status != SILT_OK || work->status != SILT_OK) return status;
     /* Nothing new to commit: this look serves the trim too. */

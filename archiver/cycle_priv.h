@@ -40,7 +40,7 @@ struct silt_work_state {
 
     bool has_bytes_floor; /* on-trim: found by reading backwards from the newest, as of: */
     struct silt_wire_id bytes_floor;
-    uint64_t bytes_floor_added, bytes_floor_length;
+    uint64_t bytes_floor_added, bytes_floor_length, bytes_floor_limit;
 
     bool dirty; /* counters of trims that no commit has stored yet */
     uint64_t trimmed_unsaved;

@@ -87,8 +87,9 @@ enum silt_status silt_floors_live_bytes(struct silt_archiver *archiver, struct s
 {
     struct silt_work_state *state = work->state;
     const struct silt_facts *facts = &archiver->look.facts;
+    uint64_t limit = work->config->keep.bytes; /* another one after a reload */
     if (state->bytes_floor_added == facts->entries_added &&
-        state->bytes_floor_length == facts->length)
+        state->bytes_floor_length == facts->length && state->bytes_floor_limit == limit)
         return SILT_OK;
     struct silt_page_request ask = {.key = silt_work_key(work),
                                     .from = SILT_WIRE_ID_MIN,
@@ -97,6 +98,7 @@ enum silt_status silt_floors_live_bytes(struct silt_archiver *archiver, struct s
                                     .what = SILT_LOOK_READER};
     uint64_t sum = 0;
     state->has_bytes_floor = false;
+    state->bytes_floor_length = UINT64_MAX; /* until the walk has come to its end */
     for (bool more = facts->has_first; more;) {
         ask.count = silt_page_count(&state->page_size, archiver->config->page_entries,
                                     archiver->config->page_bytes);
@@ -105,11 +107,12 @@ enum silt_status silt_floors_live_bytes(struct silt_archiver *archiver, struct s
             status = silt_page_receive(archiver->conn, &ask, &archiver->page, err);
         if (status != SILT_OK) return status;
         const struct silt_page *page = &archiver->page;
-        if (pass_bytes(page, work->config->keep.bytes, &sum, state) || !page->full) break;
+        if (pass_bytes(page, limit, &sum, state) || !page->full) break;
         more = silt_wire_id_prev(page->entries[page->entry_count - 1].id, &ask.to);
     }
     state->bytes_floor_added = facts->entries_added;
     state->bytes_floor_length = facts->length;
+    state->bytes_floor_limit = limit;
     return SILT_OK;
 }
 

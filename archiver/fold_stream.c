@@ -277,6 +277,7 @@ static enum silt_status put(struct silt_archiver *archiver, struct silt_work *wo
     if (status == SILT_OK) status = silt_batch_stream(archiver->batch, &row);
     if (status == SILT_OK && outcome->gap.missing > 0)
         status = silt_batch_gap(archiver->batch, &outcome->gap_row);
+    if (status == SILT_OK && SILT_FAULTPOINT("half-gathered")) status = SILT_ERR_MEMORY;
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     return sum->count > 0 ? put_segments(archiver, err) : SILT_OK;
 }
@@ -322,8 +323,13 @@ static enum silt_status conclude(struct silt_archiver *archiver, struct silt_wor
     state->met_foreign = fetched->met_foreign;
     state->counted = fetched->reached || fetched->count_known.is_set;
     if (!is_news(work, &outcome)) return SILT_OK;
+    size_t mark = silt_batch_mark(archiver->batch);
     status = put(archiver, work, custody, &outcome, sum, err);
-    if (status != SILT_OK) return status;
+    if (status != SILT_OK) {
+        /* Promise 1: the folds gathered before are committed all the same, and a row must never go with them without its segments. */
+        silt_batch_undo(archiver->batch, mark);
+        return status;
+    }
     tell(work, &outcome, sum);
     state->pending = true;
     state->pending_after = request->after;

@@ -135,7 +135,7 @@ static void aim_creation(const struct silt_archiver *archiver, const struct silt
     *target = (struct silt_trim_target){.key = silt_work_key(work),
                                         .stream = work->stream.row.number,
                                         .life = work->stream.row.life,
-                                        .generation = silt_conn_generation(archiver->conn),
+                                        .generation = archiver->look.generation,
                                         .facts = archiver->look.facts,
                                         .newest = archiver->look.last.id};
     if (archiver->look.facts.has_first) silt_sha1_entry(&archiver->look.first, target->first_sha1);

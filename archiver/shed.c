@@ -47,7 +47,7 @@ static enum silt_status aim(struct shed *shed, const struct silt_floors *floors,
         .key = silt_work_key(work),
         .stream = row->number,
         .life = row->life,
-        .generation = silt_conn_generation(archiver->conn),
+        .generation = look->generation, /* asking for pending entries may have connected anew */
         .facts = look->facts,
         .newest = look->last.id,
         .marker_present = true,

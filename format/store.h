@@ -111,6 +111,9 @@ SILT_MUST_USE enum silt_status silt_batch_new(struct silt_batch **ret);
 void silt_batch_free(struct silt_batch *batch);
 void silt_batch_clear(struct silt_batch *batch);
 bool silt_batch_is_empty(const struct silt_batch *batch);
+/* Where the batch stands now, and back to there: what belongs together is in it whole or not at all. */
+size_t silt_batch_mark(const struct silt_batch *batch);
+void silt_batch_undo(struct silt_batch *batch, size_t mark);
 /* Copies the value. replaces: the segment with the same life and first id is overwritten; else it must not exist. */
 SILT_MUST_USE enum silt_status silt_batch_segment(struct silt_batch *batch,
                                                   const struct silt_segment_info *info,

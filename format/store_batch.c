@@ -35,6 +35,16 @@ bool silt_batch_is_empty(const struct silt_batch *batch)
     return batch->count == 0;
 }
 
+size_t silt_batch_mark(const struct silt_batch *batch)
+{
+    return batch->count;
+}
+
+void silt_batch_undo(struct silt_batch *batch, size_t mark)
+{
+    if (mark < batch->count) batch->count = mark; /* its bytes stay until the batch is cleared */
+}
+
 /* Room for one more change; nothing is added before everything it needs is there. */
 static enum silt_status room(struct silt_batch *batch)
 {

@@ -472,6 +472,7 @@ enum silt_status silt_look_take(struct silt_conn *conn, const struct silt_page_r
     enum silt_status status = take_transaction(conn, range, &look->reply, &parts, err);
     silt_conn_drop_note(conn);
     if (status != SILT_OK) return status;
+    look->generation = silt_conn_generation(conn);
     const struct silt_reply *reply = &look->reply;
     size_t node = 1;
     *ret_range = 0;

@@ -28,6 +28,7 @@ struct silt_look {
     bool groups_denied; /* NOPERM on XINFO GROUPS */
     bool is_master;
     bool replication_known; /* INFO replication was part of the look and answered */
+    uint64_t generation;    /* of the connection that it was made on */
     struct silt_reply reply;
     struct silt_buf fields_mem;
     struct silt_buf groups_mem;

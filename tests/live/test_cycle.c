@@ -141,6 +141,24 @@ START_TEST(cycle__keep_bytes_in_both_modes)
 }
 END_TEST
 
+/* On SIGHUP a work gets other settings; what was found out under the old ones must not be used. */
+START_TEST(cycle__keep_bytes_may_change_while_running)
+{
+    stand_start(&stand, "- { match: s, ids: wire, fold: on-trim, keep: { bytes: 100 } }");
+    stand_add(&stand, "s", &oracle, 10, 60);
+    check_run();
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 5);
+    struct silt_stream_config other = *stand.works[0]->config;
+    other.keep.bytes = 60;
+    stand.works[0]->config = &other;
+    check_run();
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 3);
+    ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+    finish();
+}
+END_TEST
+
 START_TEST(cycle__keep_age_counts_from_the_servers_time)
 {
     stand_start(
@@ -716,8 +734,9 @@ TEST_MAIN(cycle__other_bytes_under_a_later_first_id_are_doubt,
           cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,
           cycle__on_trim_folds_only_what_must_go, cycle__keep_bytes_in_both_modes,
-          cycle__keep_age_counts_from_the_servers_time, cycle__trims_in_steps,
-          cycle__scenario_61_outside_trim_is_a_gap_of_15, cycle__a2_trim_and_delete_while_away,
+          cycle__keep_bytes_may_change_while_running, cycle__keep_age_counts_from_the_servers_time,
+          cycle__trims_in_steps, cycle__scenario_61_outside_trim_is_a_gap_of_15,
+          cycle__a2_trim_and_delete_while_away,
           cycle__on_trim_books_a_gap_though_it_never_reaches_the_end,
           cycle__outside_trim_of_folded_entries_is_no_gap,
           cycle__w2_an_entry_below_the_horizon_survives, cycle__w3_two_streams_share_an_archive,

@@ -119,6 +119,22 @@ START_TEST(look__a_missing_key_and_another_type_are_states)
 }
 END_TEST
 
+START_TEST(look__names_the_connection_it_was_made_on)
+{
+    test_server_start(&server, NULL);
+    test_cmd(&server, "XADD s 1-0 a 1");
+    struct silt_conn *conn = conn_to(server.address);
+    ck_gives(SILT_OK, LOOK("s", SILT_LOOK_ARCHIVER));
+    ck_assert_uint_eq(look.generation, silt_conn_generation(conn));
+    silt_conn_close(conn);
+    ck_gives(SILT_OK, silt_conn_open(conn, &err));
+    ck_assert_uint_ne(look.generation, silt_conn_generation(conn)); /* it does not follow */
+    ck_gives(SILT_OK, LOOK("s", SILT_LOOK_READER));
+    ck_assert_uint_eq(look.generation, silt_conn_generation(conn));
+    end(conn);
+}
+END_TEST
+
 START_TEST(look__an_empty_stream_is_a_stream)
 {
     test_server_start(&server, NULL);
@@ -518,7 +534,8 @@ START_TEST(page__the_nth_refusal_of_memory_is_said_and_leaks_nothing)
 END_TEST
 
 TEST_MAIN(look__tells_what_a_stream_holds, look__tells_the_groups_and_knows_a_marker,
-          look__a_missing_key_and_another_type_are_states, look__an_empty_stream_is_a_stream,
+          look__a_missing_key_and_another_type_are_states,
+          look__names_the_connection_it_was_made_on, look__an_empty_stream_is_a_stream,
           look__a_replica_says_so_and_has_its_masters_replid, look__keys_and_names_of_any_bytes,
           look__without_the_right_to_groups_says_so,
           look__without_the_right_to_info_does_not_know_replication,
