@@ -82,7 +82,9 @@ static enum silt_status read_once(struct read_back *r, struct silt_err *err)
     r->facts.through = r->facts.after;
     enum silt_status status = silt_env_read(r->store, &txn, err); /* a fresh snapshot */
     if (status != SILT_OK) return status;
-    status = silt_txn_stream(txn, r->facts.stream, &stream, err);
+    /* Promise 1: a copy in a file that nobody can open again is none, and nothing may be trimmed for it. */
+    status = silt_kv_named(r->store->env->kv, err);
+    if (status == SILT_OK) status = silt_txn_stream(txn, r->facts.stream, &stream, err);
     if (status == SILT_END)
         status = silt_fail(err, SILT_ERR_UNKNOWN_STREAM, "the archive has no stream number %llu",
                            (unsigned long long)r->facts.stream);

@@ -237,6 +237,19 @@ enum silt_status silt_kv_open(const char *file, const struct silt_kv_options *op
     return SILT_OK;
 }
 
+enum silt_status silt_kv_named(const struct silt_kv *kv, struct silt_err *err)
+{
+    struct stat opened, named;
+    int fd;
+    bool same = mdb_env_get_fd(kv->env, &fd) == 0 && fstat(fd, &opened) == 0 &&
+                stat(kv->file, &named) == 0 && opened.st_dev == named.st_dev &&
+                opened.st_ino == named.st_ino;
+    if (same) return SILT_OK;
+    silt_fail(err, SILT_ERR_STORE_LOST, "%s was moved or removed while it was open", kv->file);
+    silt_hint(err, "nothing more is written or trimmed; put it back, or begin a new archive");
+    return SILT_ERR_STORE_LOST;
+}
+
 static void txn_free(struct silt_kv_txn *txn)
 {
     if (txn->txn) mdb_txn_abort(txn->txn);

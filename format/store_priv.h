@@ -39,6 +39,9 @@ SILT_MUST_USE enum silt_status silt_kv_open(const char *file, const struct silt_
                                             struct silt_kv **ret, struct silt_err *err);
 /* No transaction may be open. */
 void silt_kv_close(struct silt_kv *kv);
+/* Does the file's name still lead to the file that is open? What a nameless file holds is gone with the process. Fails with
+ * SILT_ERR_STORE_LOST. */
+SILT_MUST_USE enum silt_status silt_kv_named(const struct silt_kv *kv, struct silt_err *err);
 
 /* A fresh snapshot. *ret_resized: another process enlarged the file beyond our map; nothing was begun: close all transactions
  * of this process, call silt_kv_remap, begin again. Threads: any. */

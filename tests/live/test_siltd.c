@@ -250,6 +250,25 @@ START_TEST(siltd__after_kill_9_it_starts_as_if_nothing_had_been)
 }
 END_TEST
 
+START_TEST(siltd__an_archive_removed_beneath_it_ends_all_trimming)
+{
+    struct daemon d;
+    start_server(&d, "", "- { match: a, fold-delay: 20ms, keep: { entries: 2 } }\n");
+    start_siltd(&d);
+    add_entries(&d, "a", 20);
+    TEST_WAIT(test_cmd_int(&d.server, "XLEN a") == 2, 10000);
+    ck_assert_int_eq(unlink(test_path("archive/archive-1.mdb")), 0);
+    add_entries(&d, "a", 20);
+    TEST_WAIT(has_said(&d, "moved or removed"), 10000);
+    /* it begins another archive there, and finds that the stream is not that one's */
+    TEST_WAIT(has_said(&d, "claimed by another archive"), 20000);
+    ck_assert_int_eq(test_cmd_int(&d.server, "XLEN a"), 22);
+    end_siltd(&d, SIGTERM);
+    ck_assert_int_eq(test_cmd_int(&d.server, "XLEN a"), 22);
+    test_server_release(&d.server);
+}
+END_TEST
+
 START_TEST(siltd__sync_returns_when_it_is_durable)
 {
     struct daemon d;
@@ -345,5 +364,6 @@ TEST_MAIN(
     siltd__plan_works_beside_a_running_siltd, siltd__runs_until_sigterm_and_leaves_nothing_unfolded,
     siltd__sigint_ends_it_as_sigterm_does, siltd__ends_in_time_while_the_server_does_not_answer,
     siltd__a_second_one_on_the_same_archive_is_refused,
-    siltd__after_kill_9_it_starts_as_if_nothing_had_been, siltd__sync_returns_when_it_is_durable,
+    siltd__after_kill_9_it_starts_as_if_nothing_had_been,
+    siltd__an_archive_removed_beneath_it_ends_all_trimming, siltd__sync_returns_when_it_is_durable,
     siltd__sighup_takes_up_new_settings_and_refuses_bad_ones, siltd__logs_are_json_if_asked)

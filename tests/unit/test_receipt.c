@@ -1,5 +1,8 @@
 /* The read-back: what it counts, what it refuses, and that nothing else makes a receipt. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "format/store_priv.h"
 #include "harness/harness.h"
@@ -160,6 +163,44 @@ START_TEST(receipt__none_over_damage)
 }
 END_TEST
 
+/* What a file holds that nobody can open again is gone with the process: no copy, so no receipt, and nothing more is written there. */
+static void lose_name(bool moved)
+{
+    struct silt_receipt *receipt = NULL;
+    char file[300], elsewhere[300];
+    setup(NULL);
+    snprintf(file, sizeof file, "%s", test_path("a/archive-1.mdb"));
+    snprintf(elsewhere, sizeof elsewhere, "%s", test_path("elsewhere"));
+    ck_assert_int_eq(moved ? rename(file, elsewhere) : unlink(file), 0);
+    ck_assert_int_eq(silt_store_read_back(archive.store, stream.row.number, SILT_WIRE_ID_MIN,
+                                          test_entry_id(50), UINT64_MAX, &receipt, &err),
+                     SILT_ERR_STORE_LOST);
+    ck_assert_ptr_null(receipt);
+    ck_assert_ptr_nonnull(strstr(err.sentence, "archive-1.mdb was moved or removed"));
+    if (moved) { /* put back, it is as it was */
+        ck_assert_int_eq(rename(elsewhere, file), 0);
+        check(SILT_WIRE_ID_MIN, test_entry_id(50), UINT64_MAX);
+    } else {
+        silt_batch_clear(archive.batch);
+        ck_assert_int_eq(silt_batch_stream(archive.batch, &stream.row), SILT_OK);
+        ck_assert_int_eq(silt_store_commit(archive.store, archive.batch, &err),
+                         SILT_ERR_STORE_LOST);
+    }
+    test_archive_close(&archive);
+}
+
+START_TEST(receipt__none_from_a_file_that_was_removed)
+{
+    lose_name(false);
+}
+END_TEST
+
+START_TEST(receipt__none_from_a_file_that_was_moved)
+{
+    lose_name(true);
+}
+END_TEST
+
 START_TEST(receipt__no_memory_makes_none)
 {
     setup(NULL);
@@ -187,4 +228,5 @@ END_TEST
 TEST_MAIN(receipt__says_what_is_there, receipt__says_what_is_there_in_a_branded_stream,
           receipt__stops_at_its_limit, receipt__none_above_the_watermark,
           receipt__none_of_a_stream_that_was_never_folded, receipt__none_over_damage,
+          receipt__none_from_a_file_that_was_removed, receipt__none_from_a_file_that_was_moved,
           receipt__no_memory_makes_none)
