@@ -440,6 +440,10 @@ static enum silt_status set_up(struct silt_loop *loop, struct silt_err *err)
         if (!loop->signals[i] || evsignal_add(loop->signals[i], NULL) != 0)
             return silt_fail(err, SILT_ERR_MEMORY, NULL);
     }
+    sigset_t early; /* main.c held it back until somebody listens */
+    sigemptyset(&early);
+    sigaddset(&early, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &early, NULL);
     if (silt_roster_init(&loop->roster, loop->config) != SILT_OK ||
         silt_roster_add_exact(&loop->roster) != SILT_OK)
         return silt_fail(err, SILT_ERR_MEMORY, NULL);

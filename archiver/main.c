@@ -1,5 +1,6 @@
 /* siltd: arguments and exit codes, nothing else. */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,8 +134,19 @@ static int run(struct silt_config *config, const struct flags *flags)
     return code;
 }
 
+/* A reload asked for before the loop listens waits for it, instead of ending us. A file that may not grow (ulimit -f) is told as a full one. */
+static void settle_signals(void)
+{
+    sigset_t early;
+    sigemptyset(&early);
+    sigaddset(&early, SIGHUP);
+    sigprocmask(SIG_BLOCK, &early, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
+    settle_signals();
     struct flags flags = {0};
     struct silt_config *config = NULL;
     struct silt_err err = {0};
