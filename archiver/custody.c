@@ -179,8 +179,9 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
                  row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
     else if (!stream)
         conclude(&ret, SILT_CUSTODY_WAIT,
-                 input->look->state == SILT_LOOK_GONE ? "the key is gone"
-                                                      : "the key holds another type");
+                 input->look->state != SILT_LOOK_GONE ? "the key holds another type"
+                 : row                                ? "the key is gone"
+                                                      : "the key is not there yet");
     else if (claims.foreign)
         conclude_group(&ret, SILT_CUSTODY_CLAIMED, "claimed by another archive", claims.foreign);
     else if (claims.other)

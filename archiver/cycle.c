@@ -27,7 +27,7 @@ static void reset(struct silt_work *work)
 {
     work->status = SILT_OK;
     work->err = (struct silt_err){0};
-    work->more = work->changed = work->settled = false;
+    work->more = work->changed = work->awaited = work->settled = false;
     work->folded = work->trimmed = work->asked = 0;
     work->held_by = SILT_HELD_NOTHING;
     work->held_name[0] = 0;

@@ -29,9 +29,10 @@ struct silt_work {
     /* the last pass */
     enum silt_status status; /* SILT_OK, or why it stopped; err has the sentence */
     struct silt_err err;
-    bool more;       /* stopped at a pass's limit with work left */
-    bool changed;    /* folded or trimmed something */
-    bool settled;    /* within keep, or held: a later pass without new facts would do nothing */
+    bool more;    /* stopped at a pass's limit with work left */
+    bool changed; /* folded or trimmed something */
+    bool awaited; /* the key is not there, and never was as far as the archive knows: no finding */
+    bool settled; /* within keep, or held: a later pass without new facts would do nothing */
     uint64_t folded; /* entries of this pass */
     uint64_t trimmed;
     uint64_t asked; /* entries our trims of this pass should have removed */
@@ -85,6 +86,7 @@ struct silt_preview {
     struct silt_wire_id threshold;
     enum silt_held_by held_by;
     char held_name[128];
+    bool awaited; /* as in silt_work */
 };
 SILT_MUST_USE enum silt_status silt_archiver_preview(struct silt_archiver *archiver,
                                                      struct silt_work *work,

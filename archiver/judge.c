@@ -357,6 +357,7 @@ static enum silt_status act(struct silt_archiver *archiver, struct silt_work *wo
         return stop(archiver, work, SILT_VERDICT_OTHER_COPY, SILT_ERR_OLDER_COPY, custody->reason,
                     err);
     case SILT_CUSTODY_WAIT:
+        work->awaited = !silt_work_row(work) && archiver->look.state == SILT_LOOK_GONE;
         return stop(archiver, work, SILT_VERDICT_WAITING,
                     archiver->look.state == SILT_LOOK_WRONG_TYPE ? SILT_ERR_WRONG_TYPE : SILT_OK,
                     custody->reason, err);

@@ -153,7 +153,10 @@ static void say_work(const struct silt_roster_stream *stream, const struct silt_
 {
     const struct silt_report *after = &stream->report;
     struct silt_view key = silt_buf_view(&stream->key);
-    if (after->held && !before->held && after->life == 0 && !stream->report.error.is_set)
+    if (after->awaited && !before->awaited)
+        SILT_LOG(SILT_LOG_INFO, "waiting", SILT_KEY("stream", key),
+                 SILT_STR("reason", after->reason));
+    else if (after->held && !before->held && after->life == 0 && !stream->report.error.is_set)
         SILT_LOG(SILT_LOG_WARN, "held", SILT_KEY("stream", key), SILT_STR("reason", after->reason));
     if (after->held_by != before->held_by || strcmp(after->held_name, before->held_name) != 0)
         SILT_LOG(SILT_LOG_DEBUG, "held-by", SILT_KEY("stream", key),
@@ -321,7 +324,8 @@ static void end_once(struct silt_loop *loop)
         const struct silt_report *report = &stream->report;
         bool failed = report->error.is_set;
         if (failed && !first) first = &report->error;
-        if (failed || stream->other || report->held || report->gap_entries > stream->gaps_before)
+        bool held = report->held && !report->awaited;
+        if (failed || stream->other || held || report->gap_entries > stream->gaps_before)
             finding = true;
         else
             well = true;

@@ -62,8 +62,11 @@ static enum silt_status plan_stream(struct view *view, struct silt_roster_stream
         if (status == SILT_OK)
             status = silt_archiver_preview(view->archiver, stream->work, &row->preview, &row->err);
         if (status != SILT_OK && row->err.code == SILT_OK) silt_fail(&row->err, status, NULL);
+        /* What went well after all has left its words: a stream without a row, a key that is not there. */
+        if (status == SILT_OK) row->err = (struct silt_err){0};
     }
-    view->finding = view->finding || row->err.code != SILT_OK;
+    view->finding = view->finding || row->err.code != SILT_OK ||
+                    (row->preview.held_by == SILT_HELD_VERDICT && !row->preview.awaited);
     view->live += row->preview.live_entries;
     view->fold += row->preview.fold_entries;
     view->trim += row->preview.trim_entries;

@@ -44,6 +44,7 @@ void silt_report_take(struct silt_report *report, const struct silt_work *work, 
         snprintf(report->reason, sizeof report->reason, "%.*s", (int)row->verdict_reason.len,
                  row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
     }
+    report->awaited = work->awaited;
     report->held = report->verdict != SILT_VERDICT_CLEAR || work->held_by == SILT_HELD_VERDICT;
     if (!report->held || report->reason[0]) return;
     /* A stream that the archive has no row for yet: the verdict is nowhere but in the pass. */
@@ -125,6 +126,7 @@ static const char *state_of(const struct silt_report *report)
     if (report->ambiguous) return "ambiguous";
     if (report->error.is_set) return "failing";
     if (!report->looked) return "new";
+    if (report->awaited) return "waiting";
     return report->held ? "held" : "ok";
 }
 

@@ -10,7 +10,7 @@
  *      "verdict":"clear"|..., "reason":"..."|null, "error":ERROR|null, "looked_ms_ago":N|null, "next_look_ms":N,
  *      "folded_at":INSTANT|null, "trimmed_at":INSTANT|null}
  *
- *     STATE is one of "new" (not looked at yet), "ok", "held" (the verdict stops it), "failing" (error says why), "ambiguous" (two patterns match; left alone).
+ *     STATE is one of "new" (not looked at yet), "ok", "held" (the verdict stops it), "waiting" (its key is not there yet), "failing" (error says why), "ambiguous" (two patterns match; left alone).
  *     ID: {"id":"1767225600002-7", "branded":"EVT..."|null, "instant":"2026-01-01T00:00:00.002Z"}
  *     ERROR: {"code":"SILT_ERR_...", "sentence":"...", "hint":"..."|null, "ms_ago":N (since when)} */
 #ifndef SILT_REPORT_H
@@ -30,7 +30,8 @@ struct silt_report_error {
 struct silt_report {
     bool looked; /* a pass has been here */
     bool ambiguous;
-    bool held; /* verdict not clear */
+    bool held;    /* verdict not clear */
+    bool awaited; /* held only because the key never was there: no finding */
     char reason[200];
     struct silt_namespace ns;
     uint64_t life, incarnation;

@@ -99,11 +99,12 @@ START_TEST(siltd__a_key_that_is_not_there_is_told_and_served_when_it_comes)
     struct test_outcome o;
     start_server(&d, "", "- { match: later, fold-delay: 20ms }\n");
     run_siltd(&d, "--once", NULL, &o);
-    ck_assert_int_eq(o.code, 1);
-    ck_assert_ptr_nonnull(strstr(o.err, "event=held stream=later reason=\""));
+    ck_assert_msg(o.code == 0, "%d: %s", o.code, o.err);
+    ck_assert_ptr_nonnull(
+        strstr(o.err, "event=waiting stream=later reason=\"the key is not there yet\""));
     test_outcome_release(&o);
     start_siltd(&d);
-    TEST_WAIT(strcmp(stream_text("later", "state"), "held") == 0, 10000);
+    TEST_WAIT(strcmp(stream_text("later", "state"), "waiting") == 0, 10000);
     ck_assert_str_eq(stream_text("later", "verdict"), "waiting");
     ck_assert_str_ne(stream_text("later", "reason"), "");
     add_entries(&d, "later", 4);
@@ -143,6 +144,55 @@ START_TEST(siltd__plan_changes_nothing)
     ck_assert_int_eq(test_cmd_int(&d.server, "XLEN a"), 100);
     ck_assert(!has_group(&d, "a"));
     ck_assert_int_eq(stat(test_path("archive"), &st), -1);
+    test_server_release(&d.server);
+}
+END_TEST
+
+START_TEST(siltd__a_key_that_was_archived_and_is_gone_is_a_finding)
+{
+    struct daemon d;
+    struct test_outcome o;
+    start_server(&d, "", "- { match: a }\n");
+    add_entries(&d, "a", 10);
+    run_siltd(&d, "--once", NULL, &o);
+    ck_assert_msg(o.code == 0, "%d: %s", o.code, o.err);
+    test_outcome_release(&o);
+    test_cmd(&d.server, "DEL a");
+    run_siltd(&d, "--once", NULL, &o);
+    ck_assert_msg(o.code == 1, "%d: %s", o.code, o.err);
+    ck_assert_ptr_nonnull(strstr(o.err, "the key is gone"));
+    test_outcome_release(&o);
+    run_siltd(&d, "--plan", NULL, &o);
+    ck_assert_msg(o.code == 1, "%d: %s", o.code, o.out);
+    ck_assert_ptr_nonnull(strstr(o.out, "verdict the key is gone"));
+    test_outcome_release(&o);
+    test_server_release(&d.server);
+}
+END_TEST
+
+/* The archive is there, from another stream, and has no row for this one. */
+START_TEST(siltd__plan_shows_streams_that_the_archive_does_not_know)
+{
+    struct daemon d;
+    struct test_outcome o;
+    start_server(&d, "", "- { match: a }\n- { match: b, keep: { entries: 4 } }\n- { match: c }\n");
+    add_entries(&d, "a", 10);
+    run_siltd(&d, "--once", NULL, &o);
+    test_outcome_release(&o);
+    add_entries(&d, "b", 10);
+    run_siltd(&d, "--plan", "--json", &o);
+    ck_assert_msg(o.code == 0, "%d: %s", o.code, o.out);
+    json_t *plan = json_loads(o.out, 0, NULL);
+    const json_t *b = json_array_get(json_object_get(plan, "streams"), 1);
+    ck_assert(json_is_null(json_object_get(b, "error")));
+    ck_assert_int_eq(json_integer_value(json_object_get(b, "fold_entries")), 10);
+    ck_assert_int_eq(json_integer_value(json_object_get(b, "trim_entries")), 6);
+    json_decref(plan);
+    test_outcome_release(&o);
+    run_siltd(&d, "--plan", NULL, &o);
+    ck_assert_int_eq(o.code, 0);
+    ck_assert_ptr_nonnull(strstr(o.out, "verdict the key is not there yet"));
+    test_outcome_release(&o);
     test_server_release(&d.server);
 }
 END_TEST
@@ -360,7 +410,9 @@ TEST_MAIN(
     siltd__once_folds_and_trims_until_all_are_within_keep, siltd__once_without_a_server_ends_with_4,
     siltd__a_stream_that_two_patterns_match_is_left_alone,
     siltd__keys_of_another_type_and_silts_own_keys_are_not_touched,
-    siltd__a_key_that_is_not_there_is_told_and_served_when_it_comes, siltd__plan_changes_nothing,
+    siltd__a_key_that_is_not_there_is_told_and_served_when_it_comes,
+    siltd__a_key_that_was_archived_and_is_gone_is_a_finding,
+    siltd__plan_shows_streams_that_the_archive_does_not_know, siltd__plan_changes_nothing,
     siltd__plan_works_beside_a_running_siltd, siltd__runs_until_sigterm_and_leaves_nothing_unfolded,
     siltd__sigint_ends_it_as_sigterm_does, siltd__ends_in_time_while_the_server_does_not_answer,
     siltd__a_second_one_on_the_same_archive_is_refused,
