@@ -76,8 +76,11 @@ enum silt_status silt_dir_check(const char *dir, struct silt_err *err)
     struct stat st;
     struct statfs fs;
     struct statvfs mount;
-    if (stat(dir, &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive at %s", dir);
+    if (stat(dir, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive at %s", dir);
+        silt_hint(err, "siltd makes it when it starts");
+        return SILT_ERR_NO_ARCHIVE;
+    }
     if (stat(dir, &st) != 0 || statfs(dir, &fs) != 0 || statvfs(dir, &mount) != 0)
         return silt_fail_errno(err, errno, "cannot look at %s", dir);
     if (!S_ISDIR(st.st_mode))

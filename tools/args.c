@@ -38,8 +38,7 @@ const char *silt_call_option(const struct silt_call *call, const char *name)
 static enum silt_status refuse(struct silt_call *call, const char *what, const char *value,
                                const char *why)
 {
-    silt_fail(&call->err, SILT_ERR_USAGE, "silt %s: %s '%s' %s", call->verb->name, what, value,
-              why);
+    silt_fail(&call->err, SILT_ERR_USAGE, "%s: %s '%s' %s", call->verb->name, what, value, why);
     silt_hint(&call->err, "silt %s --help", call->verb->name);
     return SILT_ERR_USAGE;
 }
@@ -107,7 +106,7 @@ enum silt_status silt_call_parse(struct silt_call *call, const struct silt_verb 
     call->arg_count = (size_t)count;
     if (count >= verb->least && (verb->most < 0 || count <= verb->most)) return SILT_OK;
     if (count > verb->least) return refuse(call, "argument", argv[count - 1], "is one too many");
-    silt_fail(&call->err, SILT_ERR_USAGE, "silt %s needs %s", verb->name, verb->arguments);
+    silt_fail(&call->err, SILT_ERR_USAGE, "%s needs %s", verb->name, verb->arguments);
     silt_hint(&call->err, "silt %s --help", verb->name);
     return SILT_ERR_USAGE;
 }

@@ -105,9 +105,12 @@ static void show_block(struct inspection *in, const struct silt_survey *survey)
     const struct silt_stream_row *row = survey->row;
     char id[SILT_WIRE_ID_TEXT], instant[SILT_INSTANT_TEXT], a[32], b[32];
     silt_out_bytes(out, row->name, false);
-    silt_out_printf(out, "  (%s%s, life %llu, %llu lives in all)\n",
+    silt_out_printf(out, "  (%s%s, life %llu",
                     silt_namespace_is_none(row->ns) ? "plain" : "branded ", row->ns.letters,
-                    (unsigned long long)row->life, (unsigned long long)survey->lives);
+                    (unsigned long long)row->life);
+    if (survey->lives > 1)
+        silt_out_printf(out, ", one of its %llu", (unsigned long long)survey->lives);
+    silt_out_text(out, ")\n");
     silt_out_printf(out, "  entries    %s in %s segments, %llu foreign\n",
                     silt_count_text(survey->entries, a), silt_count_text(survey->segments, b),
                     (unsigned long long)survey->foreign);

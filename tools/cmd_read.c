@@ -153,9 +153,10 @@ static void give_gap(struct reading *reading, const struct silt_item *item)
     silt_wire_id_format(item->first, first);
     silt_wire_id_format(item->last, last);
     if (!reading->call->json) {
-        silt_say("gap: %s%llu entries of %s to %s are not in the history (%s)",
-                 item->count_is_exact ? "" : "at least ", (unsigned long long)item->count, first,
-                 last, item->cause);
+        bool one = item->count == 1;
+        silt_say("gap: %s%llu %s of %s to %s %s not in the history (%s)",
+                 item->count_is_exact ? "" : "at least ", (unsigned long long)item->count,
+                 one ? "entry" : "entries", first, last, one ? "is" : "are", item->cause);
         return;
     }
     silt_json_open(out, '{');
@@ -207,6 +208,7 @@ static void give(struct reading *reading, const struct silt_item *item)
     struct silt_out *out = &reading->call->out;
     if (item->kind != SILT_ITEM_ENTRY) {
         reading->call->exit_code = SILT_EXIT_FINDING;
+        if (!reading->call->json) silt_out_catch_up(out); /* in its place also on a terminal */
         if (item->kind == SILT_ITEM_GAP)
             give_gap(reading, item);
         else
@@ -258,6 +260,7 @@ static enum silt_status walk(struct reading *reading)
     if (status < 0 || interrupted || cut) {
         char position[SILT_POSITION_TEXT];
         silt_cursor_position(reading->cursor, position);
+        silt_out_catch_up(&call->out); /* behind the entries, where both are read on one terminal */
         if (*position) fprintf(stderr, "position: %s\n", position);
     }
     if (status == SILT_ERR_CANCELLED && interrupted) return SILT_OK;

@@ -99,11 +99,13 @@ static void add_row(struct board *board, const struct silt_seen *seen)
     silt_table_cell(out, table, "%s", lag_text(seen, lag));
     silt_table_cell(out, table, "%s", or_dash(seen->watermark));
     silt_table_cell(out, table, "%s", or_dash(seen->watermark_instant));
-    silt_table_cell(out, table, "%s%s%s", or_dash(seen->held_by), seen->held_name[0] ? " " : "",
-                    seen->held_name);
+    /* A verdict's name is its reason, a whole sentence: that stands below the table. */
+    bool named = seen->held_name[0] && strcmp(seen->held_by, "verdict") != 0;
+    silt_table_cell(out, table, "%s%s%s", or_dash(seen->held_by), named ? " " : "",
+                    named ? seen->held_name : "");
     silt_table_cell(out, table, "%s", count_or_dash(seen->gap_entries, gaps));
     note(board, seen, seen->reason);
-    note(board, seen, seen->error);
+    if (strcmp(seen->reason, seen->error) != 0) note(board, seen, seen->error);
 }
 
 /* One stream at length. */

@@ -68,7 +68,9 @@ static int run_verb(const char *name, int argc, char **argv)
     const struct silt_verb *verb = silt_verb_find(name);
     if (verb == NULL) {
         silt_say("no such verb: '%s'", name);
-        fputs("hint: silt --help\n", stderr);
+        fputs(name[0] == '-' ? "hint: options stand behind the verb; silt --help\n"
+                             : "hint: silt --help\n",
+              stderr);
         return silt_status_exit_code(SILT_ERR_USAGE);
     }
     enum silt_status status = silt_call_parse(&call, verb, argc, argv);

@@ -38,6 +38,11 @@ enum silt_status silt_out_flush(struct silt_out *out, struct silt_err *err)
     return SILT_OK;
 }
 
+void silt_out_catch_up(struct silt_out *out)
+{
+    if (out->status == SILT_OK && out->write_errno == 0) write_all(out);
+}
+
 void silt_out_line_done(struct silt_out *out)
 {
     if (out->buf.len >= WRITE_AT_BYTES && out->status == SILT_OK) write_all(out);

@@ -15,6 +15,8 @@ struct silt_out {
 };
 /* Writes what is gathered. Fails with SILT_ERR_MEMORY, or the code of the write's errno. */
 SILT_MUST_USE enum silt_status silt_out_flush(struct silt_out *out, struct silt_err *err);
+/* Writes what was gathered, so that a word on stderr stands behind it on a terminal; a failure is told by the flush at the end. */
+void silt_out_catch_up(struct silt_out *out);
 void silt_out_release(struct silt_out *out);
 /* Writes when much is gathered; call it after each line. */
 void silt_out_line_done(struct silt_out *out);

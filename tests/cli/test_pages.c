@@ -73,9 +73,9 @@ START_TEST(program__refuses_what_it_does_not_know)
     CK_SILT(2, "", "option 'limit' needs a value", "read", "k", "--limit");
     CK_SILT(2, "", "option 'limit' stands twice", "read", "k", "--limit", "1", "--limit=2");
     CK_SILT(2, "", "option 'count' takes no value", "read", "k", "--count=1");
-    CK_SILT(2, "", "silt read needs KEY", "read");
+    CK_SILT(2, "", "silt: read needs KEY", "read");
     CK_SILT(2, "", "argument 'j' is one too many", "read", "k", "j");
-    CK_SILT(2, "", "silt get needs KEY ID", "get", "k");
+    CK_SILT(2, "", "silt: get needs KEY ID", "get", "k");
 }
 END_TEST
 
