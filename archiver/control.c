@@ -408,11 +408,6 @@ enum silt_status silt_control_open(struct event_base *base, const char *path,
     return SILT_OK;
 }
 
-const char *silt_control_path(const struct silt_control *control)
-{
-    return control->address.sun_path;
-}
-
 void silt_control_close(struct silt_control *control)
 {
     struct stat st;

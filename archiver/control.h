@@ -39,7 +39,6 @@ SILT_MUST_USE enum silt_status silt_control_open(struct event_base *base, const 
                                                  const struct silt_control_handler *handler,
                                                  struct silt_control **ret, struct silt_err *err);
 void silt_control_close(struct silt_control *control);
-const char *silt_control_path(const struct silt_control *control);
 
 /* The late answer to a sync: `fields` (taken) when status is SILT_OK, else *err. A client that has gone is no mistake. */
 void silt_control_answer(struct silt_control *control, uint64_t ticket, enum silt_status status,

@@ -2,6 +2,7 @@
 #include "roster.h"
 
 #include "alloc.h"
+#include "log.h"
 
 #define SCAN_COUNT \
     "250" /* keys the server looks at in one call: well under a millisecond of its time */
@@ -128,15 +129,26 @@ enum silt_status silt_roster_add_known(struct silt_roster *roster, struct silt_s
 {
     SILT_CLEANUP(silt_stream_release) struct silt_stream row = {0};
     struct silt_roster_stream *stream;
-    enum silt_status status = SILT_OK;
-    uint64_t after = 0;
-    while (status == SILT_OK &&
-           (status = silt_store_stream_after(store, after, &row, err)) == SILT_OK) {
+    for (uint64_t after = 0;;) {
+        struct silt_err why = {0};
+        enum silt_status status = silt_store_stream_after(store, after, &row, &why);
+        if (status == SILT_END) return SILT_OK;
+        if (silt_status_class(status) == SILT_CLASS_CORRUPT && row.row.number > after) {
+            /* Promise 5: damage is told, and keeps nobody else waiting. */
+            after = row.row.number;
+            SILT_LOG(SILT_LOG_ERROR, "row-damaged", SILT_NUM("number", after),
+                     SILT_STR("reason", why.sentence),
+                     SILT_STR("hint", "silt verify shows the extent"));
+            continue;
+        }
+        if (status != SILT_OK) {
+            if (err) *err = why;
+            return status;
+        }
         after = row.row.number;
         if (silt_roster_add(roster, row.row.name, &stream) != SILT_OK)
-            status = silt_fail(err, SILT_ERR_MEMORY, NULL);
+            return silt_fail(err, SILT_ERR_MEMORY, NULL);
     }
-    return status == SILT_END ? SILT_OK : status;
 }
 
 static bool next_pattern(struct silt_roster *roster)

@@ -45,7 +45,7 @@ SILT_MUST_USE enum silt_status silt_roster_add(struct silt_roster *roster, struc
                                                struct silt_roster_stream **ret);
 /* The exact keys of the configuration. */
 SILT_MUST_USE enum silt_status silt_roster_add_exact(struct silt_roster *roster);
-/* Streams in the archive that the configuration still names. */
+/* Streams in the archive that the configuration still names. A damaged row is logged and stepped over. */
 SILT_MUST_USE enum silt_status silt_roster_add_known(struct silt_roster *roster,
                                                      struct silt_store *store,
                                                      struct silt_err *err);

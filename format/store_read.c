@@ -20,6 +20,7 @@ enum silt_status silt_txn_meta(struct silt_kv_txn *txn, struct silt_meta_row *re
 static enum silt_status take_stream(struct silt_view value, struct silt_view key,
                                     struct silt_stream *ret, struct silt_err *err)
 {
+    ret->row = (struct silt_stream_row){0}; /* its views are into the bytes that change now */
     silt_buf_clear(&ret->bytes);
     enum silt_status status = silt_buf_put(&ret->bytes, value.at, value.len);
     if (status != SILT_OK) return silt_fail(err, status, NULL);
@@ -229,7 +230,6 @@ enum silt_status silt_store_stream_after(struct silt_store *store, uint64_t afte
     if (status == SILT_OK) {
         status = take_stream(pair.value, pair.key, ret, err);
         /* So that a walk can go on behind a damaged row. */
-        if (status != SILT_OK) memset(&ret->row, 0, sizeof ret->row);
         if (pair.key.len == 8) ret->row.number = silt_get_be64(pair.key.at);
     }
     silt_env_read_end(store, txn);

@@ -98,7 +98,8 @@ static enum silt_status check_id(const char *id, struct silt_err *err)
     return silt_branded_id_parse(text, &branded, err);
 }
 
-/* A walk over one id: the live stream first, then the archive, so what was trimmed between the two looks is found. */
+/* A walk over one id: up to the watermark out of the archive, above it a page and then the archive as of after it, so what was folded and trimmed meanwhile is
+ * found. */
 static enum silt_status walk_one(struct silt_cursor *cursor, struct silt_entry **ret,
                                  enum silt_tier *ret_tier, struct silt_err *err)
 {

@@ -219,12 +219,6 @@ void silt_json_bool(struct silt_out *out, bool value)
     silt_out_text(out, value ? "true" : "false");
 }
 
-void silt_json_real(struct silt_out *out, double value, int decimals)
-{
-    json_value(out);
-    silt_out_printf(out, "%.*f", decimals, value);
-}
-
 void silt_json_null(struct silt_out *out)
 {
     json_value(out);

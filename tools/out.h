@@ -35,7 +35,6 @@ void silt_json_bytes(struct silt_out *out,
 void silt_json_str(struct silt_out *out, const char *text); /* NULL: null */
 void silt_json_u64(struct silt_out *out, uint64_t value);
 void silt_json_bool(struct silt_out *out, bool value);
-void silt_json_real(struct silt_out *out, double value, int decimals);
 void silt_json_null(struct silt_out *out);
 void silt_json_wire_id(struct silt_out *out, struct silt_wire_id id);
 /* An end of line; the next value starts afresh. */
