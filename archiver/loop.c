@@ -327,7 +327,7 @@ static void end_once(struct silt_loop *loop)
         bool held = report->held && !report->awaited;
         if (failed || stream->other || held || report->gap_entries > stream->gaps_before)
             finding = true;
-        else
+        else if (!report->awaited)
             well = true;
     }
     loop->ended = true;
