@@ -132,6 +132,23 @@ static enum silt_status tell_late(struct silt_cursor *cursor, struct silt_item *
     return SILT_OK;
 }
 
+enum silt_status silt_cursor_doubt(const struct silt_cursor *cursor, struct silt_err *err)
+{
+    silt_fail(
+        err, SILT_ERR_DOUBT,
+        "the stream's continuity is in doubt, an audit is pending: the archive was given, the live part is held back");
+    silt_hint(err, "silt status gives the reason");
+    silt_err_set_stream(err, cursor->key.at, cursor->key.len);
+    return SILT_ERR_DOUBT;
+}
+
+/* Backward, what is held back lies before what was given: the newest n are not those n (promise 5). */
+static enum silt_status limit_reached(const struct silt_cursor *cursor, struct silt_err *err)
+{
+    bool hidden = cursor->reverse && cursor->held && !cursor->archive_only;
+    return hidden ? silt_cursor_doubt(cursor, err) : SILT_END;
+}
+
 enum silt_status silt_cursor_next(struct silt_cursor *cursor, struct silt_item *ret,
                                   struct silt_err *err)
 {
@@ -143,7 +160,7 @@ enum silt_status silt_cursor_next(struct silt_cursor *cursor, struct silt_item *
         cursor->follow_wait_ms == 0 ? 0 : silt_now_ms() + (int64_t)cursor->follow_wait_ms;
     for (;;) {
         if (cursor->late_due) return tell_late(cursor, ret);
-        if (cursor->limited && cursor->limit_left == 0) return SILT_END;
+        if (cursor->limited && cursor->limit_left == 0) return limit_reached(cursor, err);
         bool given = false;
         enum silt_status status = cursor->reverse ? silt_cursor_reverse(cursor, ret, &given, err)
                                                   : silt_cursor_forward(cursor, ret, &given, err);
@@ -161,6 +178,11 @@ size_t silt_cursor_position(const struct silt_cursor *cursor, char ret[SILT_POSI
 bool silt_cursor_is_archive_only(const struct silt_cursor *cursor)
 {
     return cursor->archive_only;
+}
+
+bool silt_cursor_is_held(const struct silt_cursor *cursor)
+{
+    return cursor->held && !cursor->archive_only;
 }
 
 struct silt_wire_id silt_cursor_watermark(const struct silt_cursor *cursor)

@@ -90,12 +90,7 @@ static enum silt_status without_live(struct silt_cursor *cursor, struct silt_ite
     cursor->state = SILT_AT_END;
     if (!cursor->held || cursor->archive_only || cursor->follow) return SILT_OK;
     cursor->state = SILT_AT_LOOKUP;
-    silt_fail(
-        err, SILT_ERR_DOUBT,
-        "the stream's continuity is in doubt, an audit is pending: the archive was given, the live part is held back");
-    silt_hint(err, "silt status gives the reason");
-    silt_err_set_stream(err, cursor->key.at, cursor->key.len);
-    return SILT_ERR_DOUBT;
+    return silt_cursor_doubt(cursor, err);
 }
 
 static enum silt_status lookup(struct silt_cursor *cursor, struct silt_item *ret, bool *ret_given,

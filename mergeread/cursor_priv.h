@@ -117,6 +117,8 @@ struct silt_cursor {
 /* A fresh snapshot of the stream's row: watermark, life, verdict; gaps and late entries that are new with it. */
 SILT_MUST_USE enum silt_status silt_cursor_snapshot(struct silt_cursor *cursor,
                                                     struct silt_err *err);
+/* An audit is pending and entries within the bounds are held back: SILT_ERR_DOUBT, said. */
+enum silt_status silt_cursor_doubt(const struct silt_cursor *cursor, struct silt_err *err);
 /* A page of `range` and after it a snapshot, judged: the page is fit to be given when this is SILT_OK and !cursor->held && !cursor->archive_only. */
 SILT_MUST_USE enum silt_status silt_cursor_fetch(struct silt_cursor *cursor,
                                                  struct silt_range range, uint32_t count,

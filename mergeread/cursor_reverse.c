@@ -105,11 +105,5 @@ enum silt_status silt_cursor_reverse(struct silt_cursor *cursor, struct silt_ite
         return SILT_OK;
     case SILT_AT_END: break;
     }
-    if (!cursor->held || cursor->archive_only) return SILT_END;
-    silt_fail(
-        err, SILT_ERR_DOUBT,
-        "the stream's continuity is in doubt, an audit is pending: the archive was given, the live part is held back");
-    silt_hint(err, "silt status gives the reason");
-    silt_err_set_stream(err, cursor->key.at, cursor->key.len);
-    return SILT_ERR_DOUBT;
+    return cursor->held && !cursor->archive_only ? silt_cursor_doubt(cursor, err) : SILT_END;
 }

@@ -105,7 +105,8 @@ SILT_MUST_USE enum silt_status silt_cursor_open(struct silt_history *history,
 void silt_cursor_close(struct silt_cursor *cursor);
 
 /* The next item. Valid until the next call on this cursor. SILT_END: the range is exhausted (or the limit reached, or follow_wait_ms passed; follow may be called
- * again). SILT_ERR_OLDER_COPY, SILT_ERR_LIFE_CHANGED, SILT_ERR_DOUBT (an audit is pending: the archive was given, the live part is held back), SILT_ERR_CORRUPT
+ * again). SILT_ERR_OLDER_COPY, SILT_ERR_LIFE_CHANGED, SILT_ERR_DOUBT (an audit is pending: the archive was given, the live part is held back;
+ * backward also when the limit is reached, forward not with follow: see silt_cursor_is_held), SILT_ERR_CORRUPT
  * (err names the id range), the server's and store's codes: the position stays; a RETRY class may be called again. */
 SILT_MUST_USE enum silt_status silt_cursor_next(struct silt_cursor *cursor, struct silt_item *ret,
                                                 struct silt_err *err);
@@ -115,6 +116,8 @@ SILT_MUST_USE enum silt_status silt_cursor_next(struct silt_cursor *cursor, stru
 size_t silt_cursor_position(const struct silt_cursor *cursor, char ret[SILT_POSITION_TEXT]);
 /* True when this cursor reads the archive alone because the server was away (allowed) or not named; with the watermark up to which it is complete. */
 bool silt_cursor_is_archive_only(const struct silt_cursor *cursor);
+/* True while entries within the bounds are held back because an audit is pending: a follower gets nothing new until that is decided. */
+bool silt_cursor_is_held(const struct silt_cursor *cursor);
 struct silt_wire_id silt_cursor_watermark(const struct silt_cursor *cursor);
 /* The stream's namespace as used ("EVT"), or "" for a plain stream. Borrowed from the cursor. */
 const char *silt_cursor_namespace(const struct silt_cursor *cursor);

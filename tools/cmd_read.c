@@ -48,6 +48,7 @@ struct reading {
     struct silt_namespace ns;
     uint64_t entries;
     long long flushed_ms;
+    bool said_held; /* a follower was told that nothing new is given */
     struct silt_progress progress;
     char from_text[SILT_WIRE_ID_TEXT], to_text[SILT_WIRE_ID_TEXT]; /* --window, --since */
 };
@@ -236,6 +237,20 @@ static enum silt_status flush_now_and_then(struct reading *reading, bool quiet)
     return silt_out_flush(&reading->call->out, &reading->call->err);
 }
 
+/* A follower in doubt would wait in silence. */
+static void tell_held(struct reading *reading)
+{
+    bool held = silt_cursor_is_held(reading->cursor);
+    if (held && !reading->said_held) {
+        silt_out_catch_up(&reading->call->out);
+        silt_say(
+            "the stream's continuity is in doubt: what is live is held back until that is decided");
+        fputs("hint: silt status gives the reason\n", stderr);
+        reading->call->exit_code = SILT_EXIT_FINDING;
+    }
+    reading->said_held = held;
+}
+
 static enum silt_status walk(struct reading *reading)
 {
     struct silt_call *call = reading->call;
@@ -246,6 +261,7 @@ static enum silt_status walk(struct reading *reading)
         bool limit_reached = reading->what.limit && reading->entries >= reading->what.limit;
         bool waiting = status == SILT_END && reading->what.follow && !limit_reached;
         if (status == SILT_OK) give(reading, &item);
+        if (waiting) tell_held(reading);
         if (reading->what.follow && (status == SILT_OK || waiting)) {
             enum silt_status flushed = flush_now_and_then(reading, waiting);
             if (flushed != SILT_OK) return flushed;

@@ -188,6 +188,14 @@ static bool has_said(const struct test_child *child, const char *text)
     return said;
 }
 
+static bool has_complained(const struct test_child *child, const char *text)
+{
+    char *err = test_child_err(child);
+    bool said = strstr(err, text) != NULL;
+    free(err);
+    return said;
+}
+
 START_TEST(read__follow_goes_from_history_to_news_and_tells_its_position)
 {
     static const char *const argv[] = {"silt", "read", "orders", "--follow", "--from", "14", NULL};
@@ -224,6 +232,32 @@ START_TEST(read__gap_stands_in_its_place_and_in_the_exit_code)
 }
 END_TEST
 
+/* The key was made anew: its entries are held back, and no reading passes over that in silence. */
+START_TEST(read__doubt_is_told_however_it_is_read)
+{
+    static const char *const argv[] = {"silt", "read", "orders", "--follow", NULL};
+    struct test_child child;
+    struct test_outcome end;
+    start_folded();
+    test_cmd(&cli.server, "DEL orders");
+    cli_add(&cli, "orders", 31, 34);
+    TEST_PROGRAM(&end, "siltd", "--once");
+    CK_RUN(&end, 8, "", "the marker is gone");
+    test_outcome_release(&end);
+    CK_SILT(8, "20-0 ", "the live part is held back", "read", "orders");
+    CK_SILT(8, "20-0 ", "the live part is held back", "read", "orders", "--reverse", "--limit",
+            "2");
+    CK_SILT(0, "3-0 ", "position: ", "read", "orders", "--reverse", "--limit", "2", "--to", "3-0");
+    test_child_start(&child, argv, NULL);
+    TEST_WAIT(has_complained(&child, "held back"), 20000);
+    test_child_signal(&child, SIGINT);
+    test_child_wait(&child, 10000, &end);
+    CK_RUN(&end, 1, "20-0 ", "hint: silt status");
+    test_outcome_release(&end);
+    test_server_release(&cli.server);
+}
+END_TEST
+
 START_TEST(get__finds_an_entry_wherever_it_lives)
 {
     start_folded();
@@ -250,4 +284,5 @@ TEST_MAIN(read__gives_archive_and_live_as_one, read__bounds_in_every_form,
           read__bad_bounds_each_have_their_sentence, read__keys_and_kinds_it_cannot_read,
           read__without_the_server_only_where_allowed,
           read__follow_goes_from_history_to_news_and_tells_its_position,
-          read__gap_stands_in_its_place_and_in_the_exit_code, get__finds_an_entry_wherever_it_lives)
+          read__gap_stands_in_its_place_and_in_the_exit_code,
+          read__doubt_is_told_however_it_is_read, get__finds_an_entry_wherever_it_lives)

@@ -321,12 +321,21 @@ START_TEST(crossing__audit_pending_holds_the_live_part)
     what.to = NULL;
     what.reverse = true;
     ck_assert_str_eq(walk(), "30a 20a 10a SILT_ERR_DOUBT");
+    what.limit = 2; /* the newest two are others */
+    ck_assert_str_eq(walk(), "30a 20a SILT_ERR_DOUBT");
+    what.to = "30-0";
+    ck_assert_str_eq(walk(), "30a 20a .");
+    what.to = NULL;
     what.reverse = false;
+    ck_assert_str_eq(walk(), "10a 20a .");
+    what.limit = 0;
     what.follow = true;
     what.follow_wait_ms = 30;
     ck_assert_str_eq(walk(), "10a 20a 30a .");
+    ck_assert(silt_cursor_is_held(cursor));
     verdict(SILT_VERDICT_CLEAR);
     ck_assert_str_eq(take(SIZE_MAX), "40l 50l 60l .");
+    ck_assert(!silt_cursor_is_held(cursor));
     stop();
 }
 END_TEST
