@@ -50,7 +50,8 @@ struct silt_stream_row {
     uint64_t custody_added;        /* A: entries-added when C was LAST */
     uint64_t marker_number;
     bool marker_seen; /* a look showed the marker of this number */
-    struct silt_wire_id marker_found; /* where the look of the last commit found it: a marker standing there was not moved after a crash */
+    struct silt_wire_id
+        marker_found; /* where the look of the last commit found it: a marker standing there was not moved after a crash */
     bool has_facts;
     struct silt_facts facts;
     const struct silt_group_fact *groups;

@@ -383,8 +383,7 @@ static enum silt_status write_once(struct silt_store *store, silt_apply *apply, 
     enum silt_status status = enter(store, err);
     if (status != SILT_OK) return status;
     status = silt_kv_named(store->env->kv, err);
-    if (status == SILT_OK)
-        status = silt_kv_write_begin(store->env->kv, &txn, &ret->resized, err);
+    if (status == SILT_OK) status = silt_kv_write_begin(store->env->kv, &txn, &ret->resized, err);
     if (status == SILT_OK && !ret->resized) status = write_in(store, apply, ctx, txn, ret, err);
     pthread_rwlock_unlock(&store->env->lock);
     if (status == SILT_ERR_STORE_LOST) silt_env_lose(store->env);

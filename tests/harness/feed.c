@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "feed_priv.h"
 #include "die.h"
+#include "feed_priv.h"
 
 enum {
     PLAYERS = 20000,

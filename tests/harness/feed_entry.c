@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "feed_priv.h"
 #include "die.h"
+#include "feed_priv.h"
 
 void *feed_alloc(size_t count, size_t size)
 {

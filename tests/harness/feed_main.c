@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "feed.h"
 #include "die.h"
+#include "feed.h"
 
 /* Built without Check and the rest of the harness, so that quickstart needs neither. */
 void test_die(const char *format, ...)
