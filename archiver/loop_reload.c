@@ -13,8 +13,11 @@ enum silt_status silt_loop_open_archiver(struct silt_loop *loop, struct silt_err
         loop->archiver = NULL;
         return status;
     }
-    /* What the archive knows from before is looked at even if its key is gone: that is how a loss while nobody watched is noticed (promise 5). */
-    return silt_roster_add_known(&loop->roster, silt_archiver_store(loop->archiver), err);
+    /* What the archive knows from before is looked at even if its key is gone: that is how a loss while nobody watched is noticed (promise 5). Without it
+     * the archiver is not open: the next try must ask again. */
+    status = silt_roster_add_known(&loop->roster, silt_archiver_store(loop->archiver), err);
+    if (status != SILT_OK) silt_loop_close_archiver(loop);
+    return status;
 }
 
 void silt_loop_close_archiver(struct silt_loop *loop)
@@ -108,8 +111,14 @@ void silt_loop_reload(struct silt_loop *loop)
     else if (loop->archiver)
         silt_archiver_set_config(loop->archiver, config);
     silt_config_free(before);
-    if (silt_roster_add_exact(&loop->roster) != SILT_OK)
-        SILT_LOG(SILT_LOG_ERROR, "reload-incomplete", SILT_STR("reason", "out of memory"));
+    status = silt_roster_add_exact(&loop->roster);
+    if (status != SILT_OK) silt_fail(&err, status, NULL);
+    /* A new pattern may match what the archive knows and the server has lost. */
+    if (status == SILT_OK && loop->archiver)
+        status = silt_roster_add_known(&loop->roster, silt_archiver_store(loop->archiver), &err);
+    if (status != SILT_OK)
+        SILT_LOG(SILT_LOG_ERROR, "reload-incomplete",
+                 SILT_STR("reason", err.sentence[0] ? err.sentence : silt_status_sentence(status)));
     SILT_LOG(SILT_LOG_INFO, "reloaded", SILT_STR("config", config->path ? config->path : ""),
              SILT_NUM("streams", config->stream_count));
 }

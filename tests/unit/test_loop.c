@@ -36,6 +36,7 @@ static struct {
     bool waits;                 /* the pass waits until it is cancelled */
     enum silt_status open_fails;
     unsigned open_fails_at;
+    unsigned rows_fail_at, row_walks; /* of walks over the rows */
     bool damaged_row; /* the archive has two: one that cannot be read, and known:1 */
 } script;
 
@@ -103,6 +104,8 @@ enum silt_status silt_store_stream_after(struct silt_store *store, uint64_t afte
                                          struct silt_stream *ret, struct silt_err *err)
 {
     (void)store;
+    if (after == 0 && ++script.row_walks == script.rows_fail_at)
+        return silt_fail(err, SILT_ERR_IO, NULL);
     if (!script.damaged_row || after > 1) return SILT_END;
     ret->row = (struct silt_stream_row){.number = after + 1, .name = silt_view_str("known:1")};
     return after == 0 ? silt_fail(err, SILT_ERR_CORRUPT, NULL) : SILT_OK;
@@ -430,6 +433,35 @@ START_TEST(loop__a_damaged_row_keeps_no_other_stream_waiting)
 }
 END_TEST
 
+START_TEST(loop__a_reload_finds_what_the_archive_knows)
+{
+    static const char text[] = HEAD "streams: [ { match: b }, { match: 'known:*' } ]\n";
+    script.damaged_row = true;
+    struct silt_loop *loop = loop_of(HEAD "streams: [ { match: a }, { match: b } ]\n", false);
+    ck_assert(silt_roster_find(&loop->roster, silt_view_str("known:1")) == NULL);
+    test_file_write(test_path("silt.yaml"), text, strlen(text));
+    silt_loop_reload(loop);
+    ck_assert_uint_eq(loop->roster.count, 2);
+    ck_assert(silt_roster_find(&loop->roster, silt_view_str("known:1")) != NULL);
+    silt_loop_free(loop);
+}
+END_TEST
+
+START_TEST(loop__a_failed_look_at_the_archives_rows_is_made_again)
+{
+    script.rows_fail_at = 2; /* at the second opening, after the store had to be opened again */
+    script.fails = SILT_ERR_STORE_LOST;
+    script.fails_until = 1; /* the first pass */
+    script.signal = SIGTERM;
+    script.signal_at = 2;
+    struct silt_err err = {0};
+    struct silt_loop *loop = loop_of(HEAD "streams: [ { match: a } ]\n", false);
+    ck_assert_int_eq(silt_loop_run(loop, &err), 0);
+    silt_loop_free(loop);
+    ck_assert_uint_eq(script.opened, 3);
+}
+END_TEST
+
 START_TEST(loop__a_reload_takes_a_good_configuration)
 {
     change_config(HEAD "streams: [ { match: b, keep: { entries: 1 } }, { match: c } ]\n",
@@ -578,6 +610,8 @@ START_TEST(loop__status_is_answered_while_a_pass_waits)
 END_TEST
 
 TEST_MAIN(loop__a_damaged_row_keeps_no_other_stream_waiting,
+          loop__a_reload_finds_what_the_archive_knows,
+          loop__a_failed_look_at_the_archives_rows_is_made_again,
           loop__once_goes_on_while_there_is_more_and_then_ends,
           loop__once_ends_with_1_where_something_is_found,
           loop__once_ends_with_the_code_of_what_stops_it,
