@@ -25,6 +25,7 @@ struct silt_work {
     struct silt_buf key;
     const struct silt_stream_config *config;
     struct silt_stream stream; /* the row as last committed; row.number 0: none yet */
+    bool whole; /* set by the loop: fold all there is, under fold: on-trim too (silt sync) */
 
     /* the last pass */
     enum silt_status status; /* SILT_OK, or why it stopped; err has the sentence */

@@ -59,6 +59,11 @@ static enum silt_status must_go(struct silt_archiver *archiver, struct silt_work
 
 /* ---- fetching ---- */
 
+static bool folds_all(const struct silt_work *work)
+{
+    return work->config->fold == SILT_FOLD_CONTINUOUS || work->whole;
+}
+
 static struct silt_fetch_request prepare(const struct silt_archiver *archiver,
                                          const struct silt_work *work, const char *marker,
                                          const struct silt_custody *custody)
@@ -106,7 +111,7 @@ static enum silt_status fetch(struct silt_archiver *archiver, struct silt_work *
 {
     struct silt_wire_id last = archiver->look.facts.last;
     request->target = last;
-    if (work->config->fold == SILT_FOLD_CONTINUOUS)
+    if (folds_all(work))
         return silt_fetch_run(archiver->conn, archiver->worker, request, &work->state->page_size,
                               ret, err);
     struct goal goal;
@@ -358,8 +363,7 @@ enum silt_status silt_fold_stream(struct silt_archiver *archiver, struct silt_wo
     if (status != SILT_OK) return status;
     struct silt_fetch fetched = {.through = request.after, .evidence = {.custody = request.after}};
     enum silt_status fetch_status = fetch(archiver, work, &request, &fetched, err);
-    if (work->config->fold == SILT_FOLD_CONTINUOUS)
-        work->state->partial = !fetched.reached && !fetched.met_foreign;
+    if (folds_all(work)) work->state->partial = !fetched.reached && !fetched.met_foreign;
     /* What came before a failure is whole and proven: it is kept, and the failure told. */
     struct silt_err kept = err ? *err : (struct silt_err){0};
     status = conclude(archiver, work, custody, &request, &fetched, err);

@@ -199,6 +199,7 @@ static void stream_well(struct silt_loop *loop, struct silt_roster_stream *strea
         return;
     }
     stream->synced_pass = loop->pass_number;
+    if (stream->whole_from <= loop->pass_number) stream->whole_from = 0;
     if (work->changed || stream->interval_ms == 0)
         stream->interval_ms = least;
     else
@@ -288,6 +289,7 @@ static enum silt_status gather(struct silt_loop *loop, size_t *ret, struct silt_
         enum silt_status status = make_work(loop, stream, err);
         if (status == SILT_END) continue;
         if (status != SILT_OK) return status;
+        stream->work->whole = stream->whole_from > 0;
         loop->due[*ret] = stream;
         loop->works[(*ret)++] = stream->work;
         if (!company) loop->turn = index + 1;

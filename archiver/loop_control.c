@@ -232,8 +232,11 @@ static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64
     waiter->since_pass = loop->pass_number; /* a pass at work may have looked already */
     waiter->next = loop->waiters;
     loop->waiters = waiter;
-    for (size_t i = 0; i < loop->roster.count; i++)
-        if (!stream || stream == loop->roster.streams[i]) loop->roster.streams[i]->due_ms = 0;
+    for (size_t i = 0; i < loop->roster.count; i++) {
+        if (stream && stream != loop->roster.streams[i]) continue;
+        loop->roster.streams[i]->due_ms = 0;
+        loop->roster.streams[i]->whole_from = loop->pass_number + 1;
+    }
     loop->retry_ms = 0;
     return SILT_OK;
 }

@@ -17,6 +17,7 @@ struct silt_roster_stream {
     unsigned failures;    /* in a row */
     uint64_t
         synced_pass; /* number of the last pass after which it was folded up to that pass's look */
+    uint64_t whole_from; /* a sync wants all of it folded, by this pass or a later one; 0: none */
     uint64_t ended_pass; /* number of the last pass that ended here, well or not */
     uint64_t
         gaps_before; /* counted gap entries when the work was made: what is above came while we look on */

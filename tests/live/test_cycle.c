@@ -141,6 +141,21 @@ START_TEST(cycle__keep_bytes_in_both_modes)
 }
 END_TEST
 
+START_TEST(cycle__on_trim_folds_all_where_that_is_asked_for)
+{
+    stand_start(&stand, "- { match: s, ids: wire, fold: on-trim, keep: { entries: 8 } }");
+    stand_add(&stand, "s", &oracle, 1, 20);
+    check_run();
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 12);
+    stand.works[0]->whole = true;
+    check_run();
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 20);
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 8);
+    ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+    finish();
+}
+END_TEST
+
 /* On SIGHUP a work gets other settings; what was found out under the old ones must not be used. */
 START_TEST(cycle__keep_bytes_may_change_while_running)
 {
@@ -734,6 +749,7 @@ TEST_MAIN(cycle__other_bytes_under_a_later_first_id_are_doubt,
           cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,
           cycle__on_trim_folds_only_what_must_go, cycle__keep_bytes_in_both_modes,
+          cycle__on_trim_folds_all_where_that_is_asked_for,
           cycle__keep_bytes_may_change_while_running, cycle__keep_age_counts_from_the_servers_time,
           cycle__trims_in_steps, cycle__scenario_61_outside_trim_is_a_gap_of_15,
           cycle__a2_trim_and_delete_while_away,

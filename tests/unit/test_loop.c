@@ -25,6 +25,7 @@ struct part {
     enum silt_verdict verdict;
     unsigned gaps_at; /* the pass that finds a gap */
     unsigned passes;  /* so far */
+    unsigned wholes;  /* of them, that were to fold all */
     long long at[64]; /* when */
 };
 static struct part parts[8];
@@ -128,6 +129,7 @@ static void play(struct silt_work *work)
     struct part *part = part_of(silt_buf_view(&work->key));
     unsigned n = part->passes++;
     if (n < 64) part->at[n] = test_now_ms();
+    part->wholes += work->whole;
     work->looked_at_ms = 1;
     work->status = SILT_OK;
     work->more = n < part->more;
@@ -559,6 +561,7 @@ START_TEST(loop__sync_answers_after_a_pass_that_began_later)
     ck_assert_str_eq(json_string_value(json_object_get(json_object_get(answer, "stream"), "key")),
                      "a");
     ck_assert_uint_ge(parts[0].passes, 4);
+    ck_assert_uint_ge(parts[0].wholes, 1); /* fold: on-trim would leave the live window unfolded */
     json_decref(answer);
 }
 END_TEST
