@@ -251,6 +251,18 @@ static void tell_held(struct reading *reading)
     reading->said_held = held;
 }
 
+/* Where to go on, if the walk was cut short. */
+static void tell_position(struct reading *reading, enum silt_status status)
+{
+    char position[SILT_POSITION_TEXT];
+    bool cut = reading->what.limit && reading->entries >= reading->what.limit;
+    if (status >= 0 && !interrupted && !cut) return;
+    silt_cursor_position(reading->cursor, position);
+    silt_out_catch_up(
+        &reading->call->out); /* behind the entries, where both are read on one terminal */
+    if (*position) fprintf(stderr, "position: %s\n", position);
+}
+
 static enum silt_status walk(struct reading *reading)
 {
     struct silt_call *call = reading->call;
@@ -272,13 +284,7 @@ static enum silt_status walk(struct reading *reading)
         if (call->out.write_errno) break; /* nobody takes it: told by the flush */
     }
     silt_progress_end(&reading->progress);
-    bool cut = reading->what.limit && reading->entries >= reading->what.limit;
-    if (status < 0 || interrupted || cut) {
-        char position[SILT_POSITION_TEXT];
-        silt_cursor_position(reading->cursor, position);
-        silt_out_catch_up(&call->out); /* behind the entries, where both are read on one terminal */
-        if (*position) fprintf(stderr, "position: %s\n", position);
-    }
+    tell_position(reading, status);
     if (status == SILT_ERR_CANCELLED && interrupted) return SILT_OK;
     return status < 0 ? status : SILT_OK;
 }
