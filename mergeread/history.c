@@ -120,6 +120,10 @@ static enum silt_status walk_one(struct silt_cursor *cursor, struct silt_entry *
         if (err != NULL) *err = cursor->away;
         return cursor->away.code;
     }
+    /* In doubt the server may hold an entry also at or below the watermark: "there is none" cannot be said. */
+    if (status == SILT_END && cursor->known && !cursor->archive_only && !cursor->older_life &&
+        cursor->stream.row.verdict == SILT_VERDICT_AUDIT_PENDING)
+        return silt_cursor_doubt(cursor, err);
     return status;
 }
 

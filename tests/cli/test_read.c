@@ -248,6 +248,10 @@ START_TEST(read__doubt_is_told_however_it_is_read)
     CK_SILT(8, "20-0 ", "the live part is held back", "read", "orders", "--reverse", "--limit",
             "2");
     CK_SILT(0, "3-0 ", "position: ", "read", "orders", "--reverse", "--limit", "2", "--to", "3-0");
+    CK_SILT(0, "20-0 ", "", "get", "orders", "20-0");
+    CK_SILT(8, "", "the live part is held back", "get", "orders", "19-1");
+    CK_SILT(8, "", "the live part is held back", "get", "orders", "33-0");
+    CK_SILT(1, "", "there is no entry 19-1", "get", "orders", "19-1", "--archive-only");
     test_child_start(&child, argv, NULL);
     TEST_WAIT(has_complained(&child, "held back"), 20000);
     test_child_signal(&child, SIGINT);
