@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 #define LMDB_MAGIC 0xBEEFC0DEu
 #define LMDB_MAGIC_AT 16u
 #define HEAD_BYTES (65536u + 4096u) /* both meta pages of the largest pages */
+#define OPEN_TRIES 10
+#define OPEN_PAUSE_NS 5000000L
 #define BEGIN_TRIES 1000            /* a writer must overtake us twice each time */
 
 static const char *const db_names[SILT_DB_COUNT] = {
@@ -216,6 +219,68 @@ static enum silt_status open_failed(struct silt_kv *kv, int rc, struct silt_err 
     return status;
 }
 
+static void note_damage(void *ctx, const struct silt_page_fault *fault)
+{
+    (void)fault;
+    *(bool *)ctx = true;
+}
+
+/* LMDB's writer reads pages through its map, and behind the end of the file the kernel ends the process. The last pages of a transaction may rightly
+ * be missing, so where the file is shorter than it says its structure decides. */
+static enum silt_status look_at_length(struct silt_kv *kv, struct silt_err *err)
+{
+    struct silt_kv_txn *txn = NULL;
+    bool resized, damaged = false;
+    enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
+    if (status != SILT_OK || resized) return status; /* the map is too small to tell; so is the file not */
+    if (txn->pages.last_page >= txn->pages.bytes / txn->pages.page_bytes)
+        status = silt_kv_audit(txn, note_damage, &damaged, err);
+    silt_kv_end(txn);
+    if (damaged)
+        status = silt_fail(err, SILT_ERR_CORRUPT, "%s is shorter than it says: cut off", kv->file);
+    return status;
+}
+
+static void txn_free(struct silt_kv_txn *txn)
+{
+    if (txn->txn) mdb_txn_abort(txn->txn);
+    silt_free(txn);
+}
+
+/* Whoever opens a file that nobody has open sets up LMDB's lock file in two steps. Killed between them it leaves "nothing was ever committed" to those who
+ * waited for it, and a writer that believed this would commit below the newest commit: lost at the next start (promise 1). Such a snapshot
+ * has no meta page of its own. When all who met it have let go, the next to open sets it up whole. */
+static enum silt_status open_once(struct silt_kv *kv, const struct silt_kv_options *options,
+                                  bool *ret_again, struct silt_err *err)
+{
+    struct silt_kv_txn *txn = NULL;
+    bool resized = false;
+    int rc = open_env_somehow(kv, options);
+    if (rc != 0) return open_failed(kv, rc, err);
+    if (!options->create) {
+        enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
+        silt_kv_end(txn);
+        *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT;
+        if (status == SILT_OK && kv->write) status = look_at_length(kv, err);
+        if (status != SILT_OK) return status;
+    }
+    rc = open_databases(kv, options->create);
+    return rc != 0 ? open_failed(kv, rc, err) : SILT_OK;
+}
+
+static void close_env(struct silt_kv *kv)
+{
+    while (kv->pool) {
+        struct silt_kv_txn *txn = kv->pool;
+        kv->pool = txn->next;
+        txn_free(txn);
+    }
+    if (kv->env) mdb_env_close(kv->env);
+    if (kv->map) munmap((void *)(uintptr_t)kv->map, kv->map_bytes);
+    kv->env = NULL;
+    kv->map = NULL;
+}
+
 enum silt_status silt_kv_open(const char *file, const struct silt_kv_options *options,
                               struct silt_kv **ret, struct silt_err *err)
 {
@@ -226,10 +291,15 @@ enum silt_status silt_kv_open(const char *file, const struct silt_kv_options *op
     pthread_mutex_init(&kv->lock, NULL);
     kv->write = options->write;
     kv->file = silt_strdup(file);
-    int rc = kv->file ? open_env_somehow(kv, options) : ENOMEM;
-    if (rc == 0) rc = open_databases(kv, options->create);
-    if (rc != 0) {
-        status = open_failed(kv, rc, err);
+    bool again = kv->file != NULL;
+    status = again ? SILT_OK : silt_fail(err, SILT_ERR_MEMORY, NULL);
+    for (long i = 0; i < OPEN_TRIES && again; i++) {
+        if (i > 0) nanosleep(&(struct timespec){0, OPEN_PAUSE_NS * i}, NULL);
+        again = false;
+        status = open_once(kv, options, &again, err);
+        if (status != SILT_OK) close_env(kv);
+    }
+    if (status != SILT_OK) {
         silt_kv_close(kv);
         return status;
     }
@@ -250,22 +320,10 @@ enum silt_status silt_kv_named(const struct silt_kv *kv, struct silt_err *err)
     return SILT_ERR_STORE_LOST;
 }
 
-static void txn_free(struct silt_kv_txn *txn)
-{
-    if (txn->txn) mdb_txn_abort(txn->txn);
-    silt_free(txn);
-}
-
 void silt_kv_close(struct silt_kv *kv)
 {
     if (!kv) return;
-    while (kv->pool) {
-        struct silt_kv_txn *txn = kv->pool;
-        kv->pool = txn->next;
-        txn_free(txn);
-    }
-    if (kv->env) mdb_env_close(kv->env);
-    if (kv->map) munmap((void *)(uintptr_t)kv->map, kv->map_bytes);
+    close_env(kv);
     pthread_mutex_destroy(&kv->lock);
     silt_free(kv->file);
     silt_free(kv);

@@ -301,8 +301,59 @@ START_TEST(archive_file__every_cut_is_refused_or_told)
         test_file_write(file, bytes, (size_t)size);
         struct outcome o = examine(dir);
         judge(&o, where);
+        /* LMDB's writer reads through its map: behind the end of the file the process would be ended. */
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) fold_on(dir);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) <= 1, "%s: a writer ended with %d",
+                      where, status);
     }
     free(bytes);
+}
+END_TEST
+
+/* What an opener leaves that was killed while it set up LMDB's lock file, to one that waited for it: the file reads as if nothing had ever been committed.
+ * A writer that believed it would commit below the newest commit, and lose that at the next start. */
+START_TEST(archive_file__a_lock_file_set_up_by_half_is_not_believed)
+{
+    enum { LAST_TXN = 48 }; /* magic, format, a mutex */
+    const char *dir = test_path("a"), *lock = test_path("a/archive-1.mdb-lock");
+    struct silt_store_options how = SILT_STORE_OPTIONS_DEFAULT;
+    struct silt_store *store = NULL;
+    struct silt_err err = {0};
+    uint64_t last = 0;
+    make_archive(dir);
+    how.write = true;
+    int fd = open(lock, O_RDWR);
+    ck_assert_int_eq(pread(fd, &last, 8, LAST_TXN), 8);
+    ck_assert_uint_gt(last, 2);
+    ck_assert_uint_lt(last, 1000);
+    close(fd);
+    int go[2];
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t pid = fork();
+    if (pid == 0) { /* one that waited, and now has the file open */
+        struct flock shared = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+        uint64_t none = 0;
+        int held = open(lock, O_RDWR);
+        bool well = fcntl(held, F_SETLK, &shared) == 0 && pwrite(held, &none, 8, LAST_TXN) == 8;
+        if (write(go[1], well ? "y" : "n", 1) != 1) _exit(1);
+        for (;;)
+            pause();
+    }
+    char answer = 0;
+    ck_assert_int_eq(read(go[0], &answer, 1), 1);
+    ck_assert_int_eq(answer, 'y');
+    ck_assert_int_eq(silt_store_open(dir, &how, &store, &err), SILT_ERR_CORRUPT);
+    how.write = false;
+    ck_assert_int_eq(silt_store_open(dir, &how, &store, &err), SILT_ERR_CORRUPT);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    close(go[0]);
+    close(go[1]);
+    struct outcome o = examine(dir);
+    ck_assert(is_whole(&o.a) && is_whole(&o.b));
 }
 END_TEST
 
@@ -383,6 +434,7 @@ int main(int argc, char **argv)
     const TTest *tests[] = {archive_file__every_flipped_bit_is_harmless_or_told,
                             archive_file__a_writer_refuses_or_goes_on,
                             archive_file__every_cut_is_refused_or_told,
+                            archive_file__a_lock_file_set_up_by_half_is_not_believed,
                             archive_file__pages_of_zeros_are_refused_or_told,
                             archive_file__copies_of_a_live_file_are_whole_or_told};
     setenv("CK_DEFAULT_TIMEOUT", "280", 0);
