@@ -34,7 +34,9 @@ static void hold(struct silt_work *work, const char *reason)
 {
     work->held_by = SILT_HELD_VERDICT;
     work->settled = true;
-    snprintf(work->held_name, sizeof work->held_name, "%s", reason);
+    /* a reason may be longer than there is room to name it */
+    snprintf(work->held_name, sizeof work->held_name, "%.*s", (int)sizeof work->held_name - 1,
+             reason);
 }
 
 enum silt_status silt_judge_doubt(struct silt_archiver *archiver, struct silt_work *work,

@@ -189,9 +189,11 @@ static enum silt_status set_up(struct silt_tls *tls, int fd, const struct silt_a
     if (tls->ssl == NULL) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     SSL_set_mode(tls->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     /* An address in digits is looked for among the certificate's addresses, and is no name to ask a server by. */
+    char host[sizeof address->host]; /* the macro below casts const away */
+    memcpy(host, address->host, sizeof host);
     bool digits = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), address->host) == 1;
     bool named = digits || (SSL_set1_host(tls->ssl, address->host) == 1 &&
-                            SSL_set_tlsext_host_name(tls->ssl, address->host) == 1);
+                            SSL_set_tlsext_host_name(tls->ssl, host) == 1);
     if (!named || SSL_set_fd(tls->ssl, fd) != 1)
         return silt_fail(err, SILT_ERR_SERVER_AWAY, "cannot begin TLS with %s: %s", address->text,
                          reason());
