@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -29,7 +29,7 @@
 #define HEAD_BYTES (65536u + 4096u) /* both meta pages of the largest pages */
 #define OPEN_TRIES 10
 #define OPEN_PAUSE_NS 5000000L
-#define BEGIN_TRIES 1000            /* a writer must overtake us twice each time */
+#define BEGIN_TRIES 1000 /* a writer must overtake us twice each time */
 
 static const char *const db_names[SILT_DB_COUNT] = {
     "meta", "streams", "names", "segments", "gaps", "forks", "late", "tombstones",
@@ -232,7 +232,8 @@ static enum silt_status look_at_length(struct silt_kv *kv, struct silt_err *err)
     struct silt_kv_txn *txn = NULL;
     bool resized, damaged = false;
     enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
-    if (status != SILT_OK || resized) return status; /* the map is too small to tell; so is the file not */
+    if (status != SILT_OK || resized)
+        return status; /* the map is too small to tell; so is the file not */
     if (txn->pages.last_page >= txn->pages.bytes / txn->pages.page_bytes)
         status = silt_kv_audit(txn, note_damage, &damaged, err);
     silt_kv_end(txn);
@@ -260,7 +261,8 @@ static enum silt_status open_once(struct silt_kv *kv, const struct silt_kv_optio
     if (!options->create) {
         enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
         silt_kv_end(txn);
-        *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT;
+        /* IO: the last to close destroys LMDB's mutexes, and one who opens at that moment finds them so (EINVAL, seen with 0.9.31). */
+        *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT || status == SILT_ERR_IO;
         if (status == SILT_OK && kv->write) status = look_at_length(kv, err);
         if (status != SILT_OK) return status;
     }
