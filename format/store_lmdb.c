@@ -261,7 +261,7 @@ static enum silt_status open_once(struct silt_kv *kv, const struct silt_kv_optio
     if (!options->create) {
         enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
         silt_kv_end(txn);
-        /* IO: the last to close destroys LMDB's mutexes, and one who opens at that moment finds them so (EINVAL, seen with 0.9.31). */
+        /* IO: EINVAL was seen once with 0.9.31 while others opened and closed; the cause is inferred, not caught: a lock file given up by the last to close. */
         *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT || status == SILT_ERR_IO;
         if (status == SILT_OK && kv->write) status = look_at_length(kv, err);
         if (status != SILT_OK) return status;
