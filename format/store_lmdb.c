@@ -261,8 +261,7 @@ static enum silt_status open_once(struct silt_kv *kv, const struct silt_kv_optio
     if (!options->create) {
         enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
         silt_kv_end(txn);
-        /* IO: EINVAL was seen once with 0.9.31 while others opened and closed; the cause is inferred, not caught: a lock file given up by the last to close. */
-        *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT || status == SILT_ERR_IO;
+        *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT;
         if (status == SILT_OK && kv->write) status = look_at_length(kv, err);
         if (status != SILT_OK) return status;
     }
@@ -345,6 +344,9 @@ static struct silt_kv_txn *pool_take(struct silt_kv *kv)
 static int begin_new_read(struct silt_kv_txn *txn)
 {
     int rc = mdb_txn_begin(txn->kv->env, NULL, MDB_RDONLY, &txn->txn);
+    /* LMDB 0.9.31 destroys the lock file's mutexes when the last user closes; whoever opens while somebody else holds that file finds them so. Like a lock
+     * file set up by half: it says nothing of the archive, and passes when all who met it have let go. */
+    if (rc == EINVAL) return MDB_CORRUPTED;
     if (rc != MDB_READERS_FULL) return rc;
     int dead = 0; /* slots of killed readers are given back before anybody is refused */
     rc = mdb_reader_check(txn->kv->env, &dead);
