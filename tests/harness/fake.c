@@ -32,7 +32,7 @@ struct player {
     int go;
     int told;
     unsigned *step; /* shared with the test: the one being played, from 1 */
-    char *bytes;    /* received, not yet used */
+    char *bytes;    /* received, not yet used, and a NUL after them: the numbers are read as text */
     size_t len;
     size_t cap;
     char *words[WORDS_MAX];
@@ -103,10 +103,12 @@ static bool read_command(struct player *player)
     while (player->len == 0 || (used = parse(player)) == 0) {
         if (player->cap - player->len < 4096)
             player->bytes = realloc(player->bytes, player->cap = player->cap * 2 + 16384);
-        ssize_t got = read(player->link, player->bytes + player->len, player->cap - player->len);
+        ssize_t got =
+            read(player->link, player->bytes + player->len, player->cap - player->len - 1);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return false;
         player->len += (size_t)got;
+        player->bytes[player->len] = '\0';
     }
     memmove(player->bytes, player->bytes + used, player->len - used);
     player->len -= used;

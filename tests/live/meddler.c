@@ -36,10 +36,12 @@ static bool read_more(struct stream *stream)
     }
     ssize_t got;
     do
-        got = read(stream->fd, stream->bytes + stream->len, stream->cap - stream->len);
+        got = read(stream->fd, stream->bytes + stream->len, stream->cap - stream->len - 1);
     while (got < 0 && errno == EINTR);
-    if (got > 0) stream->len += (size_t)got;
-    return got > 0;
+    if (got <= 0) return false;
+    stream->len += (size_t)got;
+    stream->bytes[stream->len] = '\0'; /* item() reads numbers as text */
+    return true;
 }
 
 static bool write_all(int fd, const char *at, size_t len)
