@@ -136,7 +136,8 @@ def header_is_cxx_too(installed):
     order = ["clang++", "g++"] if "clang" in CC[-1] else ["g++", "clang++"]
     compiler = [path for path in map(shutil.which, order) if path][:1]
     if SANITIZE != "none":  # the two compilers' sanitizers do not mix in one program
-        run(*compiler, "-Wall", "-Wextra", "-Werror", "-c", "-o", os.devnull, source, *installed.flags())
+        include = [flag for flag in installed.flags() if flag.startswith("-I")]
+        run(*compiler, "-Wall", "-Wextra", "-Werror", "-c", "-o", os.devnull, source, *include)
         return
     program = installed.compile("example_cxx", source, compiler=compiler)
     said = installed.start(program)
