@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #define ROW_VERSION 1u
+#define STREAM_ROW_VERSION 2u /* 1: without the audit; read, no longer written */
 #define TRAILER 8u
 #define KEY_SEED 0x73696c7420726f77ULL /* "silt row" */
 #define GROUP_BYTES_MIN 5u /* name length, id (2), entries read, pending: one byte each */
@@ -17,10 +18,10 @@ struct writer {
     enum silt_status status;
 };
 
-static struct writer writer_begin(struct silt_buf *out)
+static struct writer writer_begin(struct silt_buf *out, uint8_t version)
 {
     struct writer w = {out, out->len, SILT_OK};
-    w.status = silt_buf_put_u8(out, ROW_VERSION);
+    w.status = silt_buf_put_u8(out, version);
     return w;
 }
 
@@ -137,8 +138,10 @@ static bool get_facts(struct silt_reader *r, struct silt_facts *ret)
 }
 
 /* The checksum comes first: a flipped version byte is damage, not a newer silt. */
-static enum silt_status reader_begin(struct silt_view bytes, struct silt_view key, const char *what,
-                                     struct silt_reader *ret, struct silt_err *err)
+static enum silt_status reader_begin_version(struct silt_view bytes, struct silt_view key,
+                                             const char *what, unsigned newest,
+                                             unsigned *ret_version, struct silt_reader *ret,
+                                             struct silt_err *err)
 {
     if (bytes.len <= TRAILER)
         return silt_fail(err, SILT_ERR_CORRUPT, "a %s row of %zu bytes is too short", what,
@@ -146,11 +149,19 @@ static enum silt_status reader_begin(struct silt_view bytes, struct silt_view ke
     struct silt_view body = {bytes.at, bytes.len - TRAILER};
     if (silt_get_le64(bytes.at + body.len) != row_checksum(body, key))
         return silt_fail(err, SILT_ERR_CORRUPT, "a %s row's checksum does not match", what);
-    if (body.at[0] != ROW_VERSION)
+    if (body.at[0] < ROW_VERSION || body.at[0] > newest)
         return silt_fail(err, SILT_ERR_NEWER_FORMAT, "a %s row has version %u; this silt reads %u",
-                         what, body.at[0], ROW_VERSION);
+                         what, body.at[0], newest);
+    *ret_version = body.at[0];
     *ret = silt_reader((struct silt_view){body.at + 1, body.len - 1});
     return SILT_OK;
+}
+
+static enum silt_status reader_begin(struct silt_view bytes, struct silt_view key, const char *what,
+                                     struct silt_reader *ret, struct silt_err *err)
+{
+    unsigned version;
+    return reader_begin_version(bytes, key, what, ROW_VERSION, &version, ret, err);
 }
 
 static enum silt_status reader_end(const struct silt_reader *r, bool well, const char *what,
@@ -173,10 +184,31 @@ static void put_groups(struct writer *w, const struct silt_group_fact *groups, s
     }
 }
 
+static void put_audit(struct writer *w, const struct silt_audit *audit)
+{
+    put_u(w, (uint64_t)audit->cause);
+    put_bool(w, audit->went_back);
+    put_u(w, audit->added_seen);
+    put_id(w, audit->last_seen);
+    put_bool(w, audit->opened);
+    put_facts(w, &audit->facts);
+    put_u(w, audit->opening_added);
+    put_u(w, audit->opening_length);
+    put_id(w, audit->marker_at);
+    put_id(w, audit->through);
+    put_id(w, audit->position);
+    put_u(w, audit->equal);
+    put_u(w, audit->absent);
+    put_u(w, audit->conflict);
+    put_u(w, audit->prefix);
+    put_bool(w, audit->has_difference);
+    put_id(w, audit->difference);
+}
+
 enum silt_status silt_stream_row_encode(const struct silt_stream_row *row, struct silt_view key,
                                         struct silt_buf *out)
 {
-    struct writer w = writer_begin(out);
+    struct writer w = writer_begin(out, STREAM_ROW_VERSION);
     put_u(&w, row->number);
     put_bytes(&w, row->name.at, row->name.len);
     put_bytes(&w, row->ns.letters, strnlen(row->ns.letters, 3));
@@ -205,6 +237,10 @@ enum silt_status silt_stream_row_encode(const struct silt_stream_row *row, struc
     put_id(&w, row->trim_threshold);
     put_u(&w, row->folded_at_ms);
     put_u(&w, row->trimmed_at_ms);
+    put_audit(&w, &row->audit);
+    put_id(&w, row->top_watermark);
+    put_u(&w, row->lost_added);
+    put_bool(&w, row->added_estimated);
     return writer_end(&w, key);
 }
 
@@ -270,6 +306,27 @@ static bool get_stream_tail(struct silt_reader *r, struct silt_stream_row *ret)
     return well;
 }
 
+static bool get_audit(struct silt_reader *r, struct silt_audit *ret)
+{
+    unsigned cause = 0;
+    bool well = get_enum(r, SILT_AUDIT_CAUSE_LAST, &cause) && get_bool(r, &ret->went_back) &&
+                get_u(r, &ret->added_seen) && get_id(r, &ret->last_seen) &&
+                get_bool(r, &ret->opened) && get_facts(r, &ret->facts) &&
+                get_u(r, &ret->opening_added) && get_u(r, &ret->opening_length) &&
+                get_id(r, &ret->marker_at) && get_id(r, &ret->through) &&
+                get_id(r, &ret->position) && get_u(r, &ret->equal) && get_u(r, &ret->absent) &&
+                get_u(r, &ret->conflict) && get_u(r, &ret->prefix) &&
+                get_bool(r, &ret->has_difference) && get_id(r, &ret->difference);
+    ret->cause = (enum silt_audit_cause)cause;
+    return well;
+}
+
+static bool get_stream_v2(struct silt_reader *r, struct silt_stream_row *ret)
+{
+    return get_audit(r, &ret->audit) && get_id(r, &ret->top_watermark) &&
+           get_u(r, &ret->lost_added) && get_bool(r, &ret->added_estimated);
+}
+
 enum silt_status silt_stream_row_decode(struct silt_view bytes, struct silt_view key,
                                         struct silt_buf *groups_scratch,
                                         struct silt_stream_row *ret, struct silt_err *err)
@@ -277,13 +334,15 @@ enum silt_status silt_stream_row_decode(struct silt_view bytes, struct silt_view
     struct silt_reader r;
     struct silt_stream_row row = {0};
     bool well = false;
-    enum silt_status status = reader_begin(bytes, key, "stream", &r, err);
+    unsigned version = 0;
+    enum silt_status status =
+        reader_begin_version(bytes, key, "stream", STREAM_ROW_VERSION, &version, &r, err);
     if (status != SILT_OK) return status;
     if (get_stream_head(&r, &row)) {
         status = get_groups(&r, groups_scratch, &row, &well);
         if (status != SILT_OK) return silt_fail(err, status, NULL);
     }
-    well = well && get_stream_tail(&r, &row);
+    well = well && get_stream_tail(&r, &row) && (version < 2 || get_stream_v2(&r, &row));
     status = reader_end(&r, well, "stream", err);
     if (status == SILT_OK) *ret = row;
     return status;
@@ -301,12 +360,27 @@ const char *silt_verdict_name(enum silt_verdict verdict)
     return "unknown";
 }
 
+const char *silt_audit_cause_name(enum silt_audit_cause cause)
+{
+    static const char *const names[] = {[SILT_AUDIT_UNKNOWN] = "unknown",
+                                        [SILT_AUDIT_OURS_REPL] = "failover or restart",
+                                        [SILT_AUDIT_OURS_BACK] = "a fact went back",
+                                        [SILT_AUDIT_OURS_ELSEWHERE] = "marker elsewhere",
+                                        [SILT_AUDIT_MARKER_ABSENT] = "marker absent",
+                                        [SILT_AUDIT_BYTES] = "other bytes",
+                                        [SILT_AUDIT_FOLD_COUNT] = "count",
+                                        [SILT_AUDIT_FOLD_CONFLICT] = "conflict below the watermark",
+                                        [SILT_AUDIT_READ_BACK] = "read back",
+                                        [SILT_AUDIT_TRIM_ALARM] = "trim alarm"};
+    return (size_t)cause < sizeof names / sizeof names[0] ? names[cause] : names[0];
+}
+
 /* ---- gaps, forks, late entries ---- */
 
 enum silt_status silt_gap_row_encode(const struct silt_gap_row *row, struct silt_view key,
                                      struct silt_buf *out)
 {
-    struct writer w = writer_begin(out);
+    struct writer w = writer_begin(out, ROW_VERSION);
     put_u(&w, row->life);
     put_id(&w, row->range.after);
     put_id(&w, row->range.through);
@@ -354,7 +428,7 @@ const char *silt_gap_cause_name(enum silt_gap_cause cause)
 enum silt_status silt_fork_row_encode(const struct silt_fork_row *row, struct silt_view key,
                                       struct silt_buf *out)
 {
-    struct writer w = writer_begin(out);
+    struct writer w = writer_begin(out, ROW_VERSION);
     put_u(&w, row->life);
     put_u(&w, row->stream);
     put_u(&w, row->parent);
@@ -380,7 +454,7 @@ enum silt_status silt_fork_row_decode(struct silt_view bytes, struct silt_view k
 enum silt_status silt_late_row_encode(const struct silt_late_row *row, struct silt_view key,
                                       struct silt_buf *out)
 {
-    struct writer w = writer_begin(out);
+    struct writer w = writer_begin(out, ROW_VERSION);
     put_u(&w, row->life);
     put_u(&w, row->number);
     put_id(&w, row->id);
@@ -406,7 +480,7 @@ enum silt_status silt_late_row_decode(struct silt_view bytes, struct silt_view k
 enum silt_status silt_meta_row_encode(const struct silt_meta_row *row, struct silt_view key,
                                       struct silt_buf *out)
 {
-    struct writer w = writer_begin(out);
+    struct writer w = writer_begin(out, ROW_VERSION);
     put_u(&w, row->version);
     put_u(&w, row->must_refuse);
     put_u(&w, row->may_ignore);

@@ -38,6 +38,40 @@ enum silt_verdict {
     SILT_VERDICT_WAITING = 4     /* key gone or of another type: wait */
 };
 
+/* What opened an audit: a row of protocol.md §3's table, or what a later step found. With the audit's findings it decides what is concluded. */
+enum silt_audit_cause {
+    SILT_AUDIT_UNKNOWN = 0,        /* of a row that an earlier silt wrote */
+    SILT_AUDIT_OURS_REPL = 1,      /* our marker; the replication id alone is another */
+    SILT_AUDIT_OURS_BACK = 2,      /* our marker; a fact went back */
+    SILT_AUDIT_OURS_ELSEWHERE = 3, /* our marker, neither at C nor where the last commit found it */
+    SILT_AUDIT_MARKER_ABSENT = 4,
+    SILT_AUDIT_BYTES = 5,         /* a live entry up to C is not as it is in the archive */
+    SILT_AUDIT_FOLD_COUNT = 6,    /* more entries than were added, or fewer without a trace */
+    SILT_AUDIT_FOLD_CONFLICT = 7, /* a fold below W met what its life cannot take in */
+    SILT_AUDIT_READ_BACK =
+        8, /* the archive is in doubt, not the stream: comparing settles nothing */
+    SILT_AUDIT_TRIM_ALARM = 9, /* a trim removed more than was archived: somebody has to look */
+    SILT_AUDIT_CAUSE_LAST = SILT_AUDIT_TRIM_ALARM
+};
+/* How far the audit is. Meaningful for AUDIT_PENDING; stored, so that a kill repeats little and what was seen before stays known. */
+struct silt_audit {
+    enum silt_audit_cause cause;
+    bool went_back;      /* the look that opened the verdict showed a fact lower than before */
+    uint64_t added_seen; /* the highest EA and LAST of any look before the verdict */
+    struct silt_wire_id last_seen; /* .. what has gone with an object, once seen */
+    bool opened;                   /* a look opened the audit: what follows means something */
+    struct silt_facts
+        facts; /* of the last look that continued it: the next one is compared with them */
+    uint64_t opening_added, opening_length; /* EA and LEN of the look that opened it */
+    struct silt_wire_id marker_at;          /* where that look saw the marker */
+    struct silt_wire_id through;            /* min(W, LAST) of that look: C of the audit */
+    struct silt_wire_id position;           /* compared up to here */
+    uint64_t equal, absent, conflict; /* live entries: as archived, not there, with other bytes */
+    uint64_t prefix;                  /* equal ones before the first that is not */
+    bool has_difference;
+    struct silt_wire_id difference; /* the first live entry that is not as archived */
+};
+
 struct silt_stream_row {
     uint64_t number;
     struct silt_view name;    /* the whole key, any bytes */
@@ -71,6 +105,13 @@ struct silt_stream_row {
         trim_threshold; /* the last one that was sent: what our own trims have removed lies below it */
     uint64_t folded_at_ms; /* when the last fold was committed (server time) */
     uint64_t trimmed_at_ms;
+    /* since row version 2 */
+    struct silt_audit audit;
+    struct silt_wire_id
+        top_watermark;   /* the highest W of an earlier life: our marker may still stand there */
+    uint64_t lost_added; /* entries up to this EA are booked as gone with their key */
+    bool
+        added_estimated; /* A comes from an audit and may be too large (protocol.md §3): a fold may re-base it */
 };
 
 enum silt_gap_precision { SILT_GAP_EXACT = 0, SILT_GAP_BETWEEN = 1, SILT_GAP_AT_LEAST = 2 };
@@ -95,6 +136,7 @@ struct silt_gap_row {
 };
 const char *silt_gap_cause_name(enum silt_gap_cause cause);
 const char *silt_verdict_name(enum silt_verdict verdict);
+const char *silt_audit_cause_name(enum silt_audit_cause cause);
 
 /* A life that is not a stream's first: where it forked off. */
 struct silt_fork_row {
