@@ -8,11 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rng.h"
 #include "scratch.h"
+
+/* What tests have skipped: in memory that their processes share with this one. */
+enum { SKIPS_MAX = 64 };
+static struct skips {
+    unsigned count;
+    struct {
+        char test[100], reason[150];
+    } list[SKIPS_MAX];
+} * skips;
 
 static bool running; /* under Check: a failure ends the test, not the program */
 
@@ -37,6 +47,25 @@ void test_die(const char *format, ...)
     if (running) ck_abort_msg("%s", text);
     fprintf(stderr, "harness: %s\n", text);
     exit(99);
+}
+
+void test_skip(const char *function, const char *reason)
+{
+    size_t len = strlen(function);
+    if (len > 3 && strcmp(function + len - 3, "_fn") == 0) len -= 3; /* as Check names it */
+    if (!skips || skips->count == SKIPS_MAX) test_die("too much is skipped");
+    snprintf(skips->list[skips->count].test, sizeof skips->list[0].test, "%.*s", (int)len,
+             function);
+    snprintf(skips->list[skips->count].reason, sizeof skips->list[0].reason, "%s", reason);
+    skips->count++;
+}
+
+static const char *skip_reason(const char *name, size_t len)
+{
+    for (unsigned i = 0; i < skips->count; i++)
+        if (strlen(skips->list[i].test) == len && memcmp(skips->list[i].test, name, len) == 0)
+            return skips->list[i].reason;
+    return NULL;
 }
 
 bool test_long(void)
@@ -110,8 +139,10 @@ static int copy_line(FILE *to, const char *line, int next)
         const char *name = strchr(text, ':'); /* file:case:name: message */
         name = name ? strchr(name + 1, ':') : NULL;
         size_t shown = i == 0 && name ? strcspn(++name, ":") : 0; /* of a pass, the name alone */
+        const char *skipped = shown ? skip_reason(name, shown) : NULL;
         if (shown)
-            fprintf(to, "%s%.*s\n", want[i], (int)shown, name);
+            fprintf(to, "%s%.*s%s%s\n", want[i], (int)shown, name, skipped ? " # SKIP " : "",
+                    skipped ? skipped : "");
         else
             fprintf(to, "%s%s\n", want[i], text);
         return next;
@@ -153,6 +184,8 @@ static int run(SRunner *runner)
     signal(SIGPIPE, SIG_IGN); /* as our programs do: a closed connection is an answer, not an end */
     test_seed();
     test_scratch_root_start();
+    skips = mmap(NULL, sizeof *skips, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (skips == MAP_FAILED) test_die("mmap: %s", strerror(errno));
     const char *log = test_path("tap");
     srunner_set_tap(runner, log);
     running = true;
