@@ -31,6 +31,13 @@ int64_t silt_now_ms(void); /* monotonic */
  * SILT_ERR_SERVER_TIMEOUT, SILT_ERR_CANCELLED: without a sentence, the caller has it. */
 SILT_MUST_USE enum silt_status silt_wait(const struct silt_waiter *waiter, int fd, short events);
 
+/* The addresses of a host, found within the time limit; freed with freeaddrinfo. Fails with SILT_ERR_SERVER_AWAY, SILT_ERR_CANCELLED, SILT_ERR_LIMIT,
+ * SILT_ERR_MEMORY. */
+struct addrinfo;
+SILT_MUST_USE enum silt_status silt_resolve(const struct silt_address *address,
+                                            const struct silt_waiter *waiter, struct addrinfo **ret,
+                                            struct silt_err *err);
+
 /* A connected non-blocking socket. Fails with SILT_ERR_SERVER_AWAY, SILT_ERR_CANCELLED, SILT_ERR_LIMIT. */
 SILT_MUST_USE enum silt_status silt_socket_connect(const struct silt_address *address,
                                                    const struct silt_waiter *waiter, int *ret_fd,

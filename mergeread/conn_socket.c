@@ -196,16 +196,10 @@ static enum silt_status connect_tcp(const struct silt_address *address,
                                     const struct silt_waiter *waiter, int *ret_fd,
                                     struct silt_err *err)
 {
-    struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int code = getaddrinfo(address->host, address->port, &wanted, &found);
-    /* The loopback by its name, also where no file and no resolver knows it, as in a bare container (RFC 6761 §6.3). */
-    if (code == EAI_NONAME && strcmp(address->host, "localhost") == 0)
-        code = getaddrinfo("127.0.0.1", address->port, &wanted, &found);
-    if (code != 0)
-        return silt_fail(err, SILT_ERR_SERVER_AWAY, "cannot connect to %s: %s", address->text,
-                         code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code));
-    enum silt_status status = SILT_ERR_SERVER_AWAY;
+    enum silt_status status = silt_resolve(address, waiter, &found, err);
+    if (status != SILT_OK) return status;
+    status = SILT_ERR_SERVER_AWAY;
     for (struct addrinfo *at = found; at != NULL; at = at->ai_next) {
         int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0) {
