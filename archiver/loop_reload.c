@@ -37,7 +37,9 @@ static bool same_server(const struct silt_config *a, const struct silt_config *b
 {
     return same_text(a->address, b->address) && same_text(a->user, b->user) &&
            same_text(a->password_file, b->password_file) &&
-           same_text(a->tls_ca_file, b->tls_ca_file) && a->database == b->database &&
+           same_text(a->tls_ca_file, b->tls_ca_file) &&
+           same_text(a->tls_cert_file, b->tls_cert_file) &&
+           same_text(a->tls_key_file, b->tls_key_file) && a->database == b->database &&
            a->connect_timeout_ms == b->connect_timeout_ms &&
            a->command_timeout_ms == b->command_timeout_ms;
 }

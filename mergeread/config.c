@@ -337,6 +337,8 @@ void silt_config_free(struct silt_config *config)
     silt_free(config->user);
     silt_free(config->password_file);
     silt_free(config->tls_ca_file);
+    silt_free(config->tls_cert_file);
+    silt_free(config->tls_key_file);
     silt_free(config->archive_path);
     silt_free(config->control);
     silt_free(config->path);
@@ -395,6 +397,8 @@ void silt_config_conn_options(const struct silt_config *config, struct silt_conn
     ret->user = config->user;
     ret->password_file = config->password_file;
     ret->tls_ca_file = config->tls_ca_file;
+    ret->tls_cert_file = config->tls_cert_file;
+    ret->tls_key_file = config->tls_key_file;
     ret->connect_timeout_ms = config->connect_timeout_ms;
     ret->command_timeout_ms = config->command_timeout_ms;
 }

@@ -39,7 +39,7 @@ struct silt_config {
     unsigned database;
     char *user;
     char *password_file;
-    char *tls_ca_file;
+    char *tls_ca_file, *tls_cert_file, *tls_key_file;
     uint64_t connect_timeout_ms, command_timeout_ms;
     /* archive */
     char *archive_path;

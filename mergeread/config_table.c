@@ -45,7 +45,15 @@ const struct silt_setting silt_settings[] = {
      .help = "a file with the password alone; read again at every connect"},
     {"valkey", "tls-ca-file", SILT_SETTING_TEXT, IN(silt_config, tls_ca_file),
      .sample = "/etc/silt/ca.pem", .sample_off = true,
-     .help = "the certificates to trust, for tls: addresses; without it the system's"},
+     .help =
+         "the certificates to trust, for tls: addresses; without it the system's; read again at every connect"},
+    {"valkey", "tls-cert-file", SILT_SETTING_TEXT, IN(silt_config, tls_cert_file),
+     .sample = "/etc/silt/silt.pem", .sample_off = true,
+     .help =
+         "a certificate of our own, for a server that asks its clients for one; read again at every connect"},
+    {"valkey", "tls-key-file", SILT_SETTING_TEXT, IN(silt_config, tls_key_file),
+     .sample = "/etc/silt/silt.key", .sample_off = true,
+     .help = "the key of that certificate; without it in the same file"},
     {"valkey", "connect-timeout", SILT_SETTING_DURATION, IN(silt_config, connect_timeout_ms),
      .fallback = "5s", .min = 1, .max = HOUR, .help = "how long connecting may take"},
     {"valkey", "command-timeout", SILT_SETTING_DURATION, IN(silt_config, command_timeout_ms),

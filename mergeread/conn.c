@@ -51,7 +51,9 @@ enum silt_status silt_conn_new(const struct silt_conn_options *options, struct s
     conn->chunk = silt_alloc(CHUNK_BYTES);
     if (conn->chunk == NULL || copy_text(options->user, &conn->user) != SILT_OK ||
         copy_text(options->password_file, &conn->password_file) != SILT_OK ||
-        copy_text(options->tls_ca_file, &conn->tls_ca_file) != SILT_OK) {
+        copy_text(options->tls_ca_file, &conn->tls_ca_file) != SILT_OK ||
+        copy_text(options->tls_cert_file, &conn->tls_cert_file) != SILT_OK ||
+        copy_text(options->tls_key_file, &conn->tls_key_file) != SILT_OK) {
         silt_conn_free(conn);
         return silt_fail(err, SILT_ERR_MEMORY, NULL);
     }
@@ -60,6 +62,8 @@ enum silt_status silt_conn_new(const struct silt_conn_options *options, struct s
     own->user = conn->user;
     own->password_file = conn->password_file;
     own->tls_ca_file = conn->tls_ca_file;
+    own->tls_cert_file = conn->tls_cert_file;
+    own->tls_key_file = conn->tls_key_file;
     if (own->connect_timeout_ms == 0) own->connect_timeout_ms = defaults.connect_timeout_ms;
     if (own->command_timeout_ms == 0) own->command_timeout_ms = defaults.command_timeout_ms;
     if (own->reply_limit_bytes == 0 || own->reply_limit_bytes > REPLY_BYTES_MAX)
@@ -79,6 +83,8 @@ void silt_conn_free(struct silt_conn *conn)
     silt_free(conn->user);
     silt_free(conn->password_file);
     silt_free(conn->tls_ca_file);
+    silt_free(conn->tls_cert_file);
+    silt_free(conn->tls_key_file);
     silt_free(conn);
 }
 
@@ -194,7 +200,8 @@ static enum silt_status feed(struct silt_conn *conn, size_t *ret_got, short *ret
     if (got == 0) return lost(conn, err, "the server closed it");
     if (got < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return SILT_OK;
-        return lost(conn, err, strerror(errno));
+        bool alert = conn->tls != NULL && errno == EPROTO;
+        return lost(conn, err, alert ? silt_tls_why() : strerror(errno));
     }
     enum silt_status status = silt_parser_feed(conn->parser, conn->chunk, (size_t)got);
     if (status != SILT_OK) return broken(conn, status, err);

@@ -12,7 +12,10 @@ struct silt_conn_options {
     unsigned database;
     const char *user;          /* NULL: the default user */
     const char *password_file; /* read at every connect; NULL: none */
-    const char *tls_ca_file;   /* tls: only; NULL: the system's */
+    /* tls: only; read at every connect */
+    const char *tls_ca_file;   /* NULL: the system's */
+    const char *tls_cert_file; /* ours, for a server that asks for one; NULL: none */
+    const char *tls_key_file;  /* its key; NULL: in the same file */
     uint64_t connect_timeout_ms;
     uint64_t command_timeout_ms;
     size_t reply_limit_bytes; /* a larger reply is SILT_ERR_SERVER_NONSENSE and closes */

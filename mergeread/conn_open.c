@@ -120,7 +120,7 @@ static enum silt_status start_transport(struct silt_conn *conn, struct silt_err 
     if (silt_parser_new(conn->options.reply_limit_bytes, &conn->parser) != SILT_OK)
         return silt_conn_no_memory(conn, err);
     if (conn->address.transport != SILT_TRANSPORT_TLS) return SILT_OK;
-    status = silt_tls_open(fd, &conn->address, conn->options.tls_ca_file, &waiter, &conn->tls, err);
+    status = silt_tls_open(fd, &conn->address, &conn->options, &waiter, &conn->tls, err);
     if (status != SILT_OK) silt_conn_close(conn);
     return status;
 }

@@ -51,11 +51,14 @@ void silt_buf_wipe(struct silt_buf *buf);
 /* TLS over a connected socket. */
 struct silt_tls;
 bool silt_tls_is_built_in(void);
-/* Shakes hands and checks the server's certificate and name. Fails with SILT_ERR_SERVER_AWAY, SILT_ERR_SERVER_DENIED (certificate), SILT_ERR_CANCELLED. */
+/* Reads the files that the options name, shakes hands and checks the server's certificate and name. Fails with SILT_ERR_SERVER_AWAY, SILT_ERR_SERVER_DENIED (certificates), SILT_ERR_CANCELLED. */
 SILT_MUST_USE enum silt_status silt_tls_open(int fd, const struct silt_address *address,
-                                             const char *ca_file, const struct silt_waiter *waiter,
+                                             const struct silt_conn_options *options,
+                                             const struct silt_waiter *waiter,
                                              struct silt_tls **ret, struct silt_err *err);
 void silt_tls_free(struct silt_tls *tls);
+/* After a call that failed with EPROTO: OpenSSL's words, such as the alert that the server sent. */
+const char *silt_tls_why(void);
 /* As recv and send: bytes moved; 0: the other side has closed (read); -1 with errno EAGAIN and the poll events to wait for, or another errno. */
 ssize_t silt_tls_read(struct silt_tls *tls, void *at, size_t len, short *ret_events);
 ssize_t silt_tls_peek(struct silt_tls *tls, void *at, size_t len); /* reads without taking */
@@ -63,7 +66,7 @@ ssize_t silt_tls_write(struct silt_tls *tls, const void *at, size_t len, short *
 
 struct silt_conn {
     struct silt_conn_options options; /* its strings are ours */
-    char *user, *password_file, *tls_ca_file;
+    char *user, *password_file, *tls_ca_file, *tls_cert_file, *tls_key_file;
     struct silt_address address;
     int fd; /* -1: closed */
     struct silt_tls *tls;

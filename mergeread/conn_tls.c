@@ -9,11 +9,12 @@ bool silt_tls_is_built_in(void)
     return false;
 }
 
-enum silt_status silt_tls_open(int fd, const struct silt_address *address, const char *ca_file,
+enum silt_status silt_tls_open(int fd, const struct silt_address *address,
+                               const struct silt_conn_options *options,
                                const struct silt_waiter *waiter, struct silt_tls **ret,
                                struct silt_err *err)
 {
-    (void)fd, (void)ca_file, (void)waiter, (void)ret;
+    (void)fd, (void)options, (void)waiter, (void)ret;
     return silt_fail(err, SILT_ERR_NOT_BUILT_IN, "cannot use %s: this build has no TLS",
                      address->text);
 }
@@ -21,6 +22,11 @@ enum silt_status silt_tls_open(int fd, const struct silt_address *address, const
 void silt_tls_free(struct silt_tls *tls)
 {
     (void)tls;
+}
+
+const char *silt_tls_why(void)
+{
+    return "";
 }
 
 ssize_t silt_tls_read(struct silt_tls *tls, void *at, size_t len, short *ret_events)
@@ -172,19 +178,53 @@ static const char *reason(void)
     return text != NULL ? text : "no reason given";
 }
 
+const char *silt_tls_why(void)
+{
+    return reason();
+}
+
+/* A key locked by a pass phrase: nobody is there to be asked for it, and OpenSSL would wait at the terminal. */
+static int no_pass_phrase(char *at, int size, int writing, void *ctx)
+{
+    (void)at, (void)size, (void)writing, (void)ctx;
+    return -1;
+}
+
+/* Whom we trust, and who we are: the files as they are now, so that a renewed certificate needs no restart. */
+static enum silt_status read_files(SSL_CTX *context, const struct silt_conn_options *options,
+                                   struct silt_err *err)
+{
+    const char *ca = options->tls_ca_file, *cert = options->tls_cert_file;
+    const char *key = options->tls_key_file != NULL ? options->tls_key_file : cert;
+    int loaded = ca != NULL ? SSL_CTX_load_verify_locations(context, ca, NULL)
+                            : SSL_CTX_set_default_verify_paths(context);
+    if (loaded != 1)
+        return silt_fail(err, SILT_ERR_SERVER_DENIED, "cannot read the certificates of %s: %s",
+                         ca != NULL ? ca : "the system", reason());
+    if (cert == NULL && key == NULL) return SILT_OK;
+    if (cert == NULL)
+        return silt_fail(err, SILT_ERR_SERVER_DENIED, "tls-key-file %s goes with a tls-cert-file",
+                         key);
+    if (SSL_CTX_use_certificate_chain_file(context, cert) != 1)
+        return silt_fail(err, SILT_ERR_SERVER_DENIED, "cannot read the certificate %s: %s", cert,
+                         reason());
+    SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
+    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
+        return silt_fail(err, SILT_ERR_SERVER_DENIED, "cannot read the certificate's key %s: %s",
+                         key, reason());
+    return SILT_OK;
+}
+
 static enum silt_status set_up(struct silt_tls *tls, int fd, const struct silt_address *address,
-                               const char *ca_file, struct silt_err *err)
+                               const struct silt_conn_options *options, struct silt_err *err)
 {
     ERR_clear_error();
     tls->context = SSL_CTX_new(TLS_client_method());
     if (tls->context == NULL) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION);
     SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
-    int loaded = ca_file != NULL ? SSL_CTX_load_verify_locations(tls->context, ca_file, NULL)
-                                 : SSL_CTX_set_default_verify_paths(tls->context);
-    if (loaded != 1)
-        return silt_fail(err, SILT_ERR_SERVER_DENIED, "cannot read the certificates of %s: %s",
-                         ca_file != NULL ? ca_file : "the system", reason());
+    enum silt_status status = read_files(tls->context, options, err);
+    if (status != SILT_OK) return status;
     tls->ssl = SSL_new(tls->context);
     if (tls->ssl == NULL) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     SSL_set_mode(tls->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -242,13 +282,14 @@ static enum silt_status shake_hands(struct silt_tls *tls, int fd,
     }
 }
 
-enum silt_status silt_tls_open(int fd, const struct silt_address *address, const char *ca_file,
+enum silt_status silt_tls_open(int fd, const struct silt_address *address,
+                               const struct silt_conn_options *options,
                                const struct silt_waiter *waiter, struct silt_tls **ret,
                                struct silt_err *err)
 {
     struct silt_tls *tls = silt_calloc(1, sizeof *tls);
     if (tls == NULL) return silt_fail(err, SILT_ERR_MEMORY, NULL);
-    enum silt_status status = set_up(tls, fd, address, ca_file, err);
+    enum silt_status status = set_up(tls, fd, address, options, err);
     if (status == SILT_OK) status = shake_hands(tls, fd, address, waiter, err);
     if (status == SILT_OK)
         *ret = tls;

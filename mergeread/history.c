@@ -34,6 +34,9 @@ static enum silt_status name_server(struct silt_history *history,
     conn.database = options->database;
     conn.user = options->user;
     conn.password_file = options->password_file;
+    conn.tls_ca_file = options->tls_ca_file;
+    conn.tls_cert_file = options->tls_cert_file;
+    conn.tls_key_file = options->tls_key_file;
     conn.connect_timeout_ms =
         options->connect_timeout_ms != 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
     conn.command_timeout_ms =

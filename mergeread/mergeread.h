@@ -42,6 +42,10 @@ struct silt_history_options {
     uint64_t connect_timeout_ms; /* 0: 5000 */
     uint64_t command_timeout_ms; /* 0: 10000 */
     enum silt_when_away when_away;
+    /* For tls: addresses; read at every connect. */
+    const char *tls_ca_file;   /* NULL: the certificates that the system trusts */
+    const char *tls_cert_file; /* ours, for a server that asks for one; NULL: none */
+    const char *tls_key_file;  /* its key; NULL: in the same file */
 };
 
 /* Opens the archive; connects to the server only when a cursor needs it. Owns: *ret, silt_history_close.

@@ -17,6 +17,9 @@ enum silt_status silt_reading_open(struct silt_session *session, struct silt_his
         .database = config->database,
         .user = config->user,
         .password_file = config->password_file,
+        .tls_ca_file = config->tls_ca_file,
+        .tls_cert_file = config->tls_cert_file,
+        .tls_key_file = config->tls_key_file,
         .connect_timeout_ms = config->connect_timeout_ms,
         .command_timeout_ms = config->command_timeout_ms,
         .when_away =

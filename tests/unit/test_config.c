@@ -68,7 +68,7 @@ END_TEST
 START_TEST(config__every_setting_reaches_its_place)
 {
     struct silt_config *config = parsed(
-        "valkey: { address: 'tcp:127.0.0.1:6379', database: 3, user: u, password-file: /p, tls-ca-file: /c,\n"
+        "valkey: { address: 'tcp:127.0.0.1:6379', database: 3, user: u, password-file: /p, tls-ca-file: /c, tls-cert-file: /e, tls-key-file: /k,\n"
         "          connect-timeout: 250ms, command-timeout: 1m }\n"
         "archive: { path: /a, map-limit: 2GiB, level: 9, keep: { age: 365d, entries: 5, bytes: 1MB } }\n"
         "page: { entries: 7, bytes: 64KiB }\ncontrol: /c.sock\nidle-look: 2s\n"
@@ -79,6 +79,8 @@ START_TEST(config__every_setting_reaches_its_place)
     ck_assert_str_eq(config->user, "u");
     ck_assert_str_eq(config->password_file, "/p");
     ck_assert_str_eq(config->tls_ca_file, "/c");
+    ck_assert_str_eq(config->tls_cert_file, "/e");
+    ck_assert_str_eq(config->tls_key_file, "/k");
     ck_assert_uint_eq(config->connect_timeout_ms, 250);
     ck_assert_uint_eq(config->command_timeout_ms, 60000);
     ck_assert_str_eq(config->archive_path, "/a");
