@@ -403,6 +403,10 @@ int silt_loop_run(struct silt_loop *loop, struct silt_err *err)
              SILT_NUM("pid", (uint64_t)getpid()), SILT_STR("archive", loop->config->archive_path),
              SILT_STR("server", loop->config->address),
              SILT_NUM("streams", loop->config->stream_count));
+    const char *place = silt_store_place(loop->config->archive_path);
+    if (place)
+        SILT_LOG(SILT_LOG_WARN, "archive-place", SILT_STR("archive", loop->config->archive_path),
+                 SILT_STR("lies-on", place), SILT_STR("hint", "put the archive on a local disk"));
     while (!loop->stopping && !loop->ended) {
         uint64_t now = silt_loop_now();
         wait_until(loop, next_moment(loop, now), now);

@@ -215,8 +215,11 @@ enum silt_status silt_store_open(const char *path, const struct silt_store_optio
     struct silt_store *store = silt_calloc(1, sizeof *store);
     if (!store) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     store->lock_fd = -1;
-    enum silt_status status = open_store(store, path, options, err);
+    struct silt_err why = {0};
+    enum silt_status status = open_store(store, path, options, &why);
     if (status != SILT_OK) {
+        if (status == SILT_ERR_PERMISSION && why.hint[0] == '\0') silt_dir_hint_owner(path, &why);
+        if (err) *err = why;
         silt_store_close(store);
         return status;
     }

@@ -31,6 +31,8 @@ SILT_MUST_USE enum silt_status silt_store_open(const char *path,
                                                const struct silt_store_options *options,
                                                struct silt_store **ret, struct silt_err *err);
 void silt_store_close(struct silt_store *store);
+/* What an operator should know of the file system that path lies on: an archive works there, but may not last. NULL: nothing. */
+const char *silt_store_place(const char *path);
 SILT_MUST_USE enum silt_status silt_store_meta(struct silt_store *store, struct silt_meta_row *ret,
                                                struct silt_err *err);
 /* Bytes of the environment file on disk, pages in use and free, map size, readers. */

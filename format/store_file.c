@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -67,8 +68,30 @@ const char *silt_fs_refused(long magic)
     case 0x00C36400: return "Ceph";
     case 0x5346414F: return "AFS";
     case 0x564C: return "NCP";
+    case 0x73757245: return "Coda";
+    case 0x0BD00BD0: return "Lustre";
+    case 0x47504653: return "GPFS";
+    case 0x786F4256: return "a VirtualBox shared folder";
     default: return NULL;
     }
+}
+
+const char *silt_fs_doubtful(long magic)
+{
+    switch ((unsigned long)magic & 0xFFFFFFFFul) {
+    case 0x794C7630: return "an overlay, as a container's own disk is: it goes with the container";
+    case 0x65735546:
+        return "FUSE: whether locks, maps and syncs can be trusted is up to its driver";
+    case 0x01021994: return "tmpfs: it goes with the power";
+    case 0x858458F6: return "ramfs: it goes with the power";
+    default: return NULL;
+    }
+}
+
+const char *silt_store_place(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 ? silt_fs_doubtful((long)fs.f_type) : NULL;
 }
 
 enum silt_status silt_dir_check(const char *dir, struct silt_err *err)
@@ -99,6 +122,26 @@ enum silt_status silt_dir_check(const char *dir, struct silt_err *err)
         return SILT_ERR_PERMISSION;
     }
     return SILT_OK;
+}
+
+void silt_dir_hint_owner(const char *dir, struct silt_err *err)
+{
+    struct stat st;
+    struct passwd entry, *found = NULL;
+    char text[1024], user[64] = "the user it belongs to";
+    int rc = stat(dir, &st);
+    if (rc != 0 && errno != EACCES) return; /* it is not there */
+    if (rc == 0) {
+        if (st.st_uid == geteuid()) return; /* not a question of who */
+        snprintf(user, sizeof user, "user %lu", (unsigned long)st.st_uid);
+        if (getpwuid_r(st.st_uid, &entry, text, sizeof text, &found) == 0 && found != NULL)
+            snprintf(user, sizeof user, "%s", entry.pw_name);
+    }
+    silt_hint(
+        err,
+        "an archive is opened by the same user who writes it, for reading too, since a reader writes the lock file: "
+        "run as %s, or read through silt-serve",
+        user);
 }
 
 enum silt_status silt_file_sync(const char *path, struct silt_err *err)

@@ -213,10 +213,7 @@ static enum silt_status open_failed(struct silt_kv *kv, int rc, struct silt_err 
                          kv->file);
     if (rc == ENOENT)
         return silt_fail(err, SILT_ERR_NO_ARCHIVE, "there is no archive file %s", kv->file);
-    enum silt_status status = kv_fail(kv, rc, "cannot open", err);
-    if (status == SILT_ERR_PERMISSION)
-        silt_hint(err, "reading needs write access to the lock file: run as the archive's owner");
-    return status;
+    return kv_fail(kv, rc, "cannot open", err);
 }
 
 static void note_damage(void *ctx, const struct silt_page_fault *fault)

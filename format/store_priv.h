@@ -101,9 +101,13 @@ SILT_MUST_USE enum silt_status silt_kv_audit(struct silt_kv_txn *txn, silt_page_
 
 /* Is this file system one that LMDB's locks and maps cannot be trusted on (statfs magic)? Names it, else NULL. */
 const char *silt_fs_refused(long magic);
+/* One that works but on which an archive may not last as long as its owner thinks: what to know of it, else NULL. */
+const char *silt_fs_doubtful(long magic);
 /* A directory where an archive can live. Fails with SILT_ERR_NO_ARCHIVE, _NOT_ARCHIVE (a file), _PROTECTED (network file system),
  * _PERMISSION (read-only mount). */
 SILT_MUST_USE enum silt_status silt_dir_check(const char *dir, struct silt_err *err);
+/* After a refusal for lack of rights: the same-user rule, and whose the archive is. */
+void silt_dir_hint_owner(const char *dir, struct silt_err *err);
 /* Makes the last component (0750), syncs its parent; fine if it is there. */
 SILT_MUST_USE enum silt_status silt_dir_make(const char *dir, struct silt_err *err);
 SILT_MUST_USE enum silt_status silt_dir_sync(const char *dir, struct silt_err *err);

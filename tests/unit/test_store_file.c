@@ -91,7 +91,12 @@ START_TEST(store_file__network_file_systems_are_refused_by_name)
     ck_assert_str_eq(silt_fs_refused(0x01021997), "9p");
     ck_assert_ptr_null(silt_fs_refused(0xEF53));     /* ext4 */
     ck_assert_ptr_null(silt_fs_refused(0x01021994)); /* tmpfs */
-    ck_assert_ptr_null(silt_fs_refused(0x794C7630)); /* overlay */
+    ck_assert_ptr_null(silt_fs_refused(0x794C7630)); /* overlay: works, and is spoken of */
+    ck_assert_ptr_nonnull(strstr(silt_fs_doubtful(0x794C7630), "goes with the container"));
+    ck_assert_ptr_nonnull(strstr(silt_fs_doubtful(0x01021994), "goes with the power"));
+    ck_assert_ptr_nonnull(strstr(silt_fs_doubtful(0x65735546), "FUSE"));
+    ck_assert_ptr_null(silt_fs_doubtful(0xEF53));
+    ck_assert_ptr_null(silt_store_place(test_path("nowhere")));
     ck_assert_int_eq(silt_dir_check(test_scratch(), NULL), SILT_OK);
 }
 END_TEST
