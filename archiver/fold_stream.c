@@ -262,8 +262,12 @@ static enum silt_status put_segments(struct silt_archiver *archiver, struct silt
     const struct silt_fold_segment *segments =
         silt_fold_segments(silt_worker_fold(archiver->worker), &count);
     for (size_t i = 0; i < count; i++) {
-        enum silt_status status = silt_batch_segment(archiver->batch, &segments[i].info,
-                                                     segments[i].value, segments[i].replaces_tail);
+        struct silt_batch_part part = {segments[i].info, segments[i].value};
+        enum silt_status status =
+            segments[i].replaces_tail
+                ? silt_batch_replace(archiver->batch, &segments[i].tail, segments[i].tail_checksum,
+                                     &part, 1)
+                : silt_batch_segment(archiver->batch, &part.info, part.value, false);
         if (status != SILT_OK) return silt_fail(err, status, NULL);
     }
     return SILT_OK;

@@ -9,8 +9,7 @@
 #define NEARLY_FULL (SILT_SEGMENT_FULL_BYTES - SILT_SEGMENT_FULL_BYTES / 8)
 /* Entries pack to a tenth at best before anything is known of them; too low a guess only makes an early try. */
 #define FIRST_GUESS_SHIFT 3u
-/* More than this is not kept open, however well it packs: every fold would pay for rewriting it. */
-#define OPEN_VALUES_MAX (8u << 20)
+#define OPEN_VALUES_MAX SILT_SEGMENT_OPEN_VALUES_MAX
 
 struct silt_fold {
     struct silt_segment_builder *builder;
@@ -25,6 +24,8 @@ struct silt_fold {
     uint64_t try_at;   /* values_bytes from which on encoding is worth a try */
     uint64_t packs_to; /* stored bytes of 2^16 bytes of values, as of the last encoding */
     bool holds_tail;   /* the builder began with the tail's entries */
+    struct silt_segment_info tail;
+    uint64_t tail_checksum;
     bool done;
 
     struct silt_buf values; /* all new values, one after the other */
@@ -133,6 +134,10 @@ static enum silt_status close_segment(struct silt_fold *fold, const struct silt_
     /* Where the value begins; silt_fold_segments makes a view of it when values has stopped growing. */
     *segment = (struct silt_fold_segment){
         .info = *info, .value = {NULL, fold->trial.len}, .replaces_tail = fold->holds_tail};
+    if (fold->holds_tail) {
+        segment->tail = fold->tail;
+        segment->tail_checksum = fold->tail_checksum;
+    }
     status = silt_buf_put(&fold->values, fold->trial.at, fold->trial.len);
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     fold->segment_count++;
@@ -141,6 +146,12 @@ static enum silt_status close_segment(struct silt_fold *fold, const struct silt_
 }
 
 /* ---- the tail ---- */
+
+bool silt_segment_is_full(const struct silt_segment_info *info)
+{
+    return info->stored_bytes >= SILT_SEGMENT_FULL_BYTES || info->values_bytes >= OPEN_VALUES_MAX ||
+           info->count >= SILT_SEGMENT_COUNT_MAX;
+}
 
 static enum silt_status reopen_tail(struct silt_fold *fold, struct silt_view tail,
                                     struct silt_err *err)
@@ -152,9 +163,7 @@ static enum silt_status reopen_tail(struct silt_fold *fold, struct silt_view tai
         return silt_fail(err, SILT_ERR_CORRUPT, "the last segment belongs to another life");
     fold->has_last = true;
     fold->last = info->last;
-    if (info->stored_bytes >= SILT_SEGMENT_FULL_BYTES || info->values_bytes >= OPEN_VALUES_MAX ||
-        info->count == SILT_SEGMENT_COUNT_MAX)
-        return SILT_OK;
+    if (silt_segment_is_full(info)) return SILT_OK;
     for (size_t i = 0; i < info->count; i++) {
         struct silt_entry entry;
         silt_segment_entry(fold->decoded, i, &entry);
@@ -163,6 +172,8 @@ static enum silt_status reopen_tail(struct silt_fold *fold, struct silt_view tai
         fold->digest = silt_entry_digest(&entry, fold->digest);
     }
     fold->holds_tail = true;
+    fold->tail = *info;
+    fold->tail_checksum = silt_checksum(tail, 0);
     fold->packs_to = (info->stored_bytes << 16) / (info->values_bytes + 1) + 1;
     fold->try_at = SILT_SEGMENT_FULL_BYTES * 65536ULL / fold->packs_to;
     return SILT_OK;

@@ -8,13 +8,21 @@
 /* A tail is full, and so closed, from this stored size on (protocol.md §10: 20 to 60 KB; why this, in format/README.md). */
 #define SILT_SEGMENT_FULL_BYTES (32u << 10)
 
+/* Is it closed: too large to be rewritten for a few entries more? By stored size, by bytes of values, by count. */
+bool silt_segment_is_full(const struct silt_segment_info *info);
+/* More than this is not kept open, however well it packs: every fold would pay for rewriting it. */
+#define SILT_SEGMENT_OPEN_VALUES_MAX (8u << 20)
+
 struct silt_fold;
 
-/* One value to store. replaces_tail: it takes the place of the open tail that silt_fold_begin was given (same first id). */
+/* One value to store. replaces_tail: it takes the place of the open tail that silt_fold_begin was given (same first id): tail and tail_checksum are for
+ * silt_batch_replace, so that a tail that is another by then (late entries came into it) is not overwritten. */
 struct silt_fold_segment {
     struct silt_segment_info info;
     struct silt_view value;
     bool replaces_tail;
+    struct silt_segment_info tail;
+    uint64_t tail_checksum;
 };
 
 SILT_MUST_USE enum silt_status silt_fold_new(int level, struct silt_fold **ret);

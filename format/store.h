@@ -106,6 +106,10 @@ SILT_MUST_USE enum silt_status silt_store_late_after(struct silt_store *store, u
                                                      struct silt_late_row *ret,
                                                      struct silt_err *err);
 
+/* The highest late number of a life: 0 where it has none. */
+SILT_MUST_USE enum silt_status silt_store_late_highest(struct silt_store *store, uint64_t life,
+                                                       uint64_t *ret, struct silt_err *err);
+
 /* ---- writing: everything a fold changes, for any number of streams, in one transaction ---- */
 
 struct silt_batch;
@@ -116,10 +120,23 @@ bool silt_batch_is_empty(const struct silt_batch *batch);
 /* Where the batch stands now, and back to there: what belongs together is in it whole or not at all. */
 size_t silt_batch_mark(const struct silt_batch *batch);
 void silt_batch_undo(struct silt_batch *batch, size_t mark);
-/* Copies the value. replaces: the segment with the same life and first id is overwritten; else it must not exist. */
+/* Copies the value. replaces: the segment with the same life and first id is overwritten, whatever it is by then (silt_batch_replace looks); else it must
+ * not exist. */
 SILT_MUST_USE enum silt_status silt_batch_segment(struct silt_batch *batch,
                                                   const struct silt_segment_info *info,
                                                   struct silt_view value, bool replaces);
+/* One stored segment makes way for 1 or more that together hold at least its entries; the first id, and so the key, may become lower (a late entry
+ * before the first). old: as silt_store_segment gave it, checksum: silt_checksum of its value, seed 0; the commit refuses where anything else stands
+ * there by then. Copies; after a failure the batch is as before. Fails with SILT_ERR_MEMORY, SILT_ERR_USAGE (no parts). */
+struct silt_batch_part {
+    struct silt_segment_info info;
+    struct silt_view value;
+};
+SILT_MUST_USE enum silt_status silt_batch_replace(struct silt_batch *batch,
+                                                  const struct silt_segment_info *old,
+                                                  uint64_t checksum,
+                                                  const struct silt_batch_part *parts,
+                                                  size_t count);
 SILT_MUST_USE enum silt_status silt_batch_stream(
     struct silt_batch *batch, const struct silt_stream_row *row); /* encoded at once */
 SILT_MUST_USE enum silt_status silt_batch_gap(struct silt_batch *batch,
@@ -128,6 +145,8 @@ SILT_MUST_USE enum silt_status silt_batch_fork(struct silt_batch *batch,
                                                const struct silt_fork_row *row);
 SILT_MUST_USE enum silt_status silt_batch_late(struct silt_batch *batch,
                                                const struct silt_late_row *row);
+/* The highest late number of the life in the batch; 0: none. */
+uint64_t silt_batch_late_highest(const struct silt_batch *batch, uint64_t life);
 
 /* Numbers for a new stream row and its first life; used up even if never committed in this process, durable with the first commit. */
 SILT_MUST_USE enum silt_status silt_store_new_stream(struct silt_store *store, uint64_t *ret_number,
@@ -136,8 +155,8 @@ SILT_MUST_USE enum silt_status silt_store_new_life(struct silt_store *store, uin
                                                    struct silt_err *err);
 
 /* One synced transaction; all or nothing. Grows the map and tries again where it is full. Refuses (SILT_ERR_PROTECTED, nothing changed): segments
- * of one life that would overlap a neighbour; a replacement whose last id or count is lower than what it replaces; a watermark that goes
- * back within its life; a segment above its row's watermark; two streams with one name.
+ * of one life that would overlap a neighbour; a replacement whose last id or count is lower than what it replaces, or whose first id is higher, or of a
+ * segment that is no longer what it was made from; a watermark that goes back within its life; a segment above its row's watermark; two streams with one name.
  * Fails with SILT_ERR_DISK_FULL, SILT_ERR_MAP_FULL, SILT_ERR_STORE_LOST, SILT_ERR_IO, SILT_ERR_MEMORY: nothing is committed as far as this handle knows. */
 SILT_MUST_USE enum silt_status silt_store_commit(struct silt_store *store, struct silt_batch *batch,
                                                  struct silt_err *err);

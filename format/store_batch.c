@@ -45,14 +45,19 @@ void silt_batch_undo(struct silt_batch *batch, size_t mark)
     if (mark < batch->count) batch->count = mark; /* its bytes stay until the batch is cleared */
 }
 
-/* Room for one more change; nothing is added before everything it needs is there. */
-static enum silt_status room(struct silt_batch *batch)
+/* Room for more changes; nothing is added before everything it needs is there. */
+static enum silt_status room_for(struct silt_batch *batch, size_t count)
 {
     void *at = batch->changes;
-    if (silt_grow(&at, &batch->cap, batch->count + 1, sizeof *batch->changes) != 0)
+    if (silt_grow(&at, &batch->cap, batch->count + count, sizeof *batch->changes) != 0)
         return SILT_ERR_MEMORY;
     batch->changes = at;
     return SILT_OK;
+}
+
+static enum silt_status room(struct silt_batch *batch)
+{
+    return room_for(batch, 1);
 }
 
 static void add(struct silt_batch *batch, const struct silt_change *change)
@@ -72,6 +77,44 @@ enum silt_status silt_batch_segment(struct silt_batch *batch, const struct silt_
     if (status == SILT_OK) status = silt_buf_put(&batch->bytes, value.at, value.len);
     if (status == SILT_OK) add(batch, &change);
     return status;
+}
+
+enum silt_status silt_batch_replace(struct silt_batch *batch, const struct silt_segment_info *old,
+                                    uint64_t checksum, const struct silt_batch_part *parts,
+                                    size_t count)
+{
+    struct silt_change change = {.kind = SILT_CHANGE_REPLACE};
+    change.replaced.info = *old;
+    change.replaced.checksum = checksum;
+    change.replaced.parts = count;
+    size_t offset = batch->bytes.len;
+    if (count == 0) return SILT_ERR_USAGE;
+    enum silt_status status = room_for(batch, count + 1);
+    for (size_t i = 0; status == SILT_OK && i < count; i++)
+        status = silt_buf_put(&batch->bytes, parts[i].value.at, parts[i].value.len);
+    if (status != SILT_OK) return status;
+    add(batch, &change);
+    for (size_t i = 0; i < count; i++) {
+        struct silt_change part = {.kind = SILT_CHANGE_PART,
+                                   .info = parts[i].info,
+                                   .offset = offset,
+                                   .len = parts[i].value.len};
+        add(batch, &part);
+        offset += part.len;
+    }
+    return SILT_OK;
+}
+
+uint64_t silt_batch_late_highest(const struct silt_batch *batch, uint64_t life)
+{
+    uint64_t highest = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct silt_change *change = &batch->changes[i];
+        if (change->kind == SILT_CHANGE_LATE && change->late.life == life &&
+            change->late.number > highest)
+            highest = change->late.number;
+    }
+    return highest;
 }
 
 enum silt_status silt_batch_stream(struct silt_batch *batch, const struct silt_stream_row *row)

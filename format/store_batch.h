@@ -7,6 +7,8 @@
 enum silt_change_kind {
     SILT_CHANGE_STREAM,
     SILT_CHANGE_SEGMENT,
+    SILT_CHANGE_REPLACE, /* followed by its parts */
+    SILT_CHANGE_PART,
     SILT_CHANGE_GAP,
     SILT_CHANGE_FORK,
     SILT_CHANGE_LATE
@@ -19,7 +21,12 @@ struct silt_change {
     size_t offset;   /* of the value or the encoded row in batch->bytes */
     size_t len;
     union {
-        struct silt_segment_info info;
+        struct silt_segment_info info; /* SEGMENT, PART */
+        struct {
+            struct silt_segment_info info;
+            uint64_t checksum; /* of the whole value that is replaced */
+            size_t parts;
+        } replaced;
         struct silt_gap_row gap;
         struct silt_fork_row fork;
         struct silt_late_row late;
@@ -52,5 +59,17 @@ struct silt_batch {
     struct silt_stream before;
     struct silt_stream after;
 };
+
+/* store_commit.c: what the batch's rows say of a life; NULL: nothing. */
+const struct silt_batch_life *silt_batch_find_life(const struct silt_batch *batch, uint64_t life);
+/* store_commit_segments.c: one change of kind SEGMENT; one of kind REPLACE with the parts behind it. */
+SILT_MUST_USE enum silt_status silt_commit_segment(struct silt_batch *batch,
+                                                   struct silt_kv_txn *txn,
+                                                   const struct silt_change *change,
+                                                   struct silt_err *err);
+SILT_MUST_USE enum silt_status silt_commit_replace(struct silt_batch *batch,
+                                                   struct silt_kv_txn *txn,
+                                                   const struct silt_change *change,
+                                                   struct silt_err *err);
 
 #endif

@@ -123,7 +123,7 @@ static int compare_lives(const void *a, const void *b)
 }
 
 /* The last row of the life's stream. */
-static const struct silt_batch_life *find_life(const struct silt_batch *batch, uint64_t life)
+const struct silt_batch_life *silt_batch_find_life(const struct silt_batch *batch, uint64_t life)
 {
     size_t low = 0, high = batch->life_count;
     while (low < high) {
@@ -134,137 +134,6 @@ static const struct silt_batch_life *find_life(const struct silt_batch *batch, u
             high = middle;
     }
     return low > 0 && batch->lives[low - 1].life == life ? &batch->lives[low - 1] : NULL;
-}
-
-/* ---- segments ---- */
-
-static enum silt_status refuse_segment(const struct silt_segment_info *info,
-                                       const struct silt_batch_life *life, struct silt_err *err,
-                                       const char *why)
-{
-    char first[SILT_WIRE_ID_TEXT], last[SILT_WIRE_ID_TEXT];
-    silt_wire_id_format(info->first, first);
-    silt_wire_id_format(info->last, last);
-    silt_fail(err, SILT_ERR_PROTECTED, "refused to commit segment %s to %s: %s", first, last, why);
-    if (life) silt_err_set_stream(err, life->name, strlen(life->name));
-    return SILT_ERR_PROTECTED;
-}
-
-static bool same_header(const struct silt_segment_info *a, const struct silt_segment_info *b)
-{
-    return a->life == b->life && silt_namespace_equal(a->ns, b->ns) &&
-           silt_wire_id_equal(a->first, b->first) && silt_wire_id_equal(a->last, b->last) &&
-           a->count == b->count;
-}
-
-/* The segment for itself and against its stream's row. */
-static enum silt_status check_segment(const struct silt_segment_info *info, struct silt_view value,
-                                      const struct silt_batch_life *life, struct silt_err *err)
-{
-    struct silt_segment_info header;
-    enum silt_status status = silt_segment_peek(value, &header, err);
-    if (status != SILT_OK) return status;
-    if (!same_header(&header, info))
-        return refuse_segment(info, life, err, "its header says something else");
-    if (silt_wire_id_less(info->last, info->first) || info->count == 0)
-        return refuse_segment(info, life, err, "its range is not one");
-    if (!life) return refuse_segment(info, life, err, "it comes without its stream's row");
-    if (!silt_namespace_equal(info->ns, life->ns))
-        return refuse_segment(info, life, err, "its kind of id is not the stream's");
-    if (!life->folded_any || silt_wire_id_less(life->watermark, info->last))
-        return refuse_segment(info, life, err, "it lies above its stream's watermark");
-    return SILT_OK;
-}
-
-/* Against what stands under its key. *ret_done: the same bytes stand there already. */
-static enum silt_status check_replaced(struct silt_kv_txn *txn, const struct silt_change *change,
-                                       struct silt_view key, struct silt_view value,
-                                       const struct silt_batch_life *life, bool *ret_done,
-                                       struct silt_err *err)
-{
-    const struct silt_segment_info *info = &change->info;
-    struct silt_segment_info old;
-    struct silt_view stored;
-    *ret_done = false;
-    enum silt_status status = silt_kv_get(txn, SILT_DB_SEGMENTS, key, &stored, err);
-    if (status == SILT_END)
-        return change->replaces
-                   ? refuse_segment(info, life, err, "what it should replace is not there")
-                   : SILT_OK;
-    if (status != SILT_OK) return status;
-    if (silt_view_equal(stored, value)) {
-        *ret_done = true;
-        return SILT_OK;
-    }
-    if (!change->replaces)
-        return refuse_segment(info, life, err, "another segment stands in its place");
-    status = silt_segment_peek(stored, &old, err);
-    if (status != SILT_OK) return status;
-    if (silt_wire_id_less(info->last, old.last) || info->count < old.count)
-        return refuse_segment(info, life, err, "it holds less than what it replaces");
-    return SILT_OK;
-}
-
-/* Segments of one life never overlap. */
-static enum silt_status check_below(struct silt_kv_txn *txn, const struct silt_segment_info *info,
-                                    struct silt_view key, const struct silt_batch_life *life,
-                                    struct silt_err *err)
-{
-    struct silt_kv_pair below;
-    struct silt_segment_info header;
-    enum silt_status status = silt_kv_at_or_below(txn, SILT_DB_SEGMENTS, key, &below, err);
-    if (status == SILT_OK && silt_view_equal(below.key, key))
-        status = silt_kv_prev(txn, SILT_DB_SEGMENTS, &below, err);
-    if (status == SILT_END) return SILT_OK;
-    if (status != SILT_OK) return status;
-    if (below.key.len < 8 || silt_get_be64(below.key.at) != info->life) return SILT_OK;
-    status = silt_segment_peek(below.value, &header, err);
-    if (status != SILT_OK) {
-        /* A damaged neighbour must not stop the stream: whatever it holds lies at or below the old watermark. */
-        if (life->had_watermark && silt_wire_id_less(life->old_watermark, info->first))
-            return SILT_OK;
-        return status;
-    }
-    if (!silt_wire_id_less(header.last, info->first))
-        return refuse_segment(info, life, err, "it would overlap the segment below");
-    return SILT_OK;
-}
-
-static enum silt_status check_above(struct silt_kv_txn *txn, const struct silt_segment_info *info,
-                                    struct silt_view key, const struct silt_batch_life *life,
-                                    struct silt_err *err)
-{
-    struct silt_kv_pair above;
-    uint64_t key_life;
-    struct silt_namespace ns;
-    struct silt_wire_id first;
-    enum silt_status status = silt_kv_at_or_above(txn, SILT_DB_SEGMENTS, key, &above, err);
-    if (status == SILT_OK && silt_view_equal(above.key, key))
-        status = silt_kv_next(txn, SILT_DB_SEGMENTS, &above, err);
-    if (status == SILT_END) return SILT_OK;
-    if (status != SILT_OK) return status;
-    if (!silt_key_segment_parse(above.key, &key_life, &ns, &first))
-        return silt_fail(err, SILT_ERR_CORRUPT, "a segment's key is damaged");
-    if (key_life == info->life && !silt_wire_id_less(info->last, first))
-        return refuse_segment(info, life, err, "it would overlap the segment above");
-    return SILT_OK;
-}
-
-static enum silt_status apply_segment(struct commit *c, struct silt_kv_txn *txn,
-                                      const struct silt_change *change, struct silt_err *err)
-{
-    const struct silt_segment_info *info = &change->info;
-    const struct silt_batch_life *life = find_life(c->batch, info->life);
-    struct silt_view value = bytes_of(c->batch, change);
-    struct silt_key key = silt_key_segment(info->life, info->ns, info->first);
-    bool done = false;
-    enum silt_status status = check_segment(info, value, life, err);
-    if (status == SILT_OK)
-        status = check_replaced(txn, change, silt_key_view(&key), value, life, &done, err);
-    if (status == SILT_OK) status = check_below(txn, info, silt_key_view(&key), life, err);
-    if (status == SILT_OK) status = check_above(txn, info, silt_key_view(&key), life, err);
-    if (status != SILT_OK || done) return status;
-    return silt_kv_put(txn, SILT_DB_SEGMENTS, silt_key_view(&key), value, err);
 }
 
 /* ---- gaps, forks, late entries ---- */
@@ -337,7 +206,9 @@ static enum silt_status apply_one(struct commit *c, struct silt_kv_txn *txn,
 {
     switch (change->kind) {
     case SILT_CHANGE_STREAM: return apply_stream(c, txn, change, err);
-    case SILT_CHANGE_SEGMENT: return apply_segment(c, txn, change, err);
+    case SILT_CHANGE_SEGMENT: return silt_commit_segment(c->batch, txn, change, err);
+    case SILT_CHANGE_REPLACE: return silt_commit_replace(c->batch, txn, change, err);
+    case SILT_CHANGE_PART: return SILT_OK; /* of the replacement before it */
     case SILT_CHANGE_GAP: return apply_gap(c, txn, &change->gap, err);
     case SILT_CHANGE_FORK: return apply_fork(c, txn, &change->fork, err);
     case SILT_CHANGE_LATE: return apply_late(c, txn, &change->late, err);

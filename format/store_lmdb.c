@@ -641,6 +641,15 @@ enum silt_status silt_kv_put(struct silt_kv_txn *txn, enum silt_db db, struct si
     return SILT_OK;
 }
 
+enum silt_status silt_kv_delete(struct silt_kv_txn *txn, enum silt_db db, struct silt_view key,
+                                struct silt_err *err)
+{
+    MDB_val k = to_val(key);
+    int rc = mdb_del(txn->txn, txn->kv->dbi[db], &k, NULL);
+    if (rc == MDB_NOTFOUND) return SILT_END;
+    return rc == 0 ? SILT_OK : kv_fail(txn->kv, rc, "cannot write", err);
+}
+
 /* ---- size ---- */
 
 static enum silt_status set_map(struct silt_kv *kv, uint64_t bytes, struct silt_err *err)

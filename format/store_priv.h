@@ -80,6 +80,9 @@ SILT_MUST_USE enum silt_status silt_kv_prev(struct silt_kv_txn *txn, enum silt_d
 SILT_MUST_USE enum silt_status silt_kv_put(struct silt_kv_txn *txn, enum silt_db db,
                                            struct silt_view key, struct silt_view value,
                                            struct silt_err *err);
+/* SILT_END: no such key. Forgets places as a put does. */
+SILT_MUST_USE enum silt_status silt_kv_delete(struct silt_kv_txn *txn, enum silt_db db,
+                                              struct silt_view key, struct silt_err *err);
 
 /* No transaction of this process may be open for the next two. A failure to map again is final: SILT_ERR_STORE_LOST. */
 SILT_MUST_USE enum silt_status silt_kv_remap(struct silt_kv *kv, struct silt_err *err);

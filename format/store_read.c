@@ -354,6 +354,23 @@ enum silt_status silt_store_late_after(struct silt_store *store, uint64_t life,
     return status;
 }
 
+enum silt_status silt_store_late_highest(struct silt_store *store, uint64_t life, uint64_t *ret,
+                                         struct silt_err *err)
+{
+    struct silt_kv_txn *txn;
+    struct silt_kv_pair pair;
+    struct silt_late_row row = {0};
+    struct silt_key key = silt_key_pair(life, UINT64_MAX);
+    enum silt_status status = silt_env_read(store, &txn, err);
+    if (status != SILT_OK) return status;
+    status = silt_kv_at_or_below(txn, SILT_DB_LATE, silt_key_view(&key), &pair, err);
+    if (status == SILT_OK && !of_life(pair.key, life)) status = SILT_END;
+    if (status == SILT_OK) status = silt_late_row_decode(pair.value, pair.key, &row, err);
+    silt_env_read_end(store, txn);
+    if (status == SILT_OK || status == SILT_END) *ret = row.number;
+    return status == SILT_END ? SILT_OK : status;
+}
+
 /* The gap with `index` gaps of its life before it. From the one given last where the walk goes on, else from the first. */
 static enum silt_status gap_pair(struct silt_store *store, struct silt_kv_txn *txn, uint64_t life,
                                  uint64_t index, struct silt_kv_pair *ret, struct silt_err *err)

@@ -21,30 +21,6 @@ static enum silt_status about(const struct silt_cursor *cursor, struct silt_err 
 
 /* ---- late entries ---- */
 
-/* The highest late number of the life. Numbers are dense from 1, so doubling and halving find it. */
-static enum silt_status late_top(struct silt_cursor *cursor, uint64_t *ret, struct silt_err *err)
-{
-    uint64_t low = 0, high = 1; /* low: there is one above it, or it is the answer */
-    struct silt_late_row row;
-    for (;;) {
-        enum silt_status status =
-            silt_store_late_after(cursor->history->store, cursor->at.life, high - 1, &row, err);
-        if (status == SILT_END) break;
-        if (status != SILT_OK) return status;
-        low = high;
-        high *= 2;
-    }
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        enum silt_status status =
-            silt_store_late_after(cursor->history->store, cursor->at.life, middle - 1, &row, err);
-        if (status != SILT_OK && status != SILT_END) return status;
-        *(status == SILT_OK ? &low : &high) = middle;
-    }
-    *ret = low;
-    return SILT_OK;
-}
-
 /* Entries that came into the archive at a place that was passed already; those ahead are met on the way. */
 static enum silt_status look_for_late(struct silt_cursor *cursor, struct silt_err *err)
 {
@@ -78,8 +54,10 @@ static enum silt_status late_entries(struct silt_cursor *cursor, bool first, str
 {
     uint64_t counter = cursor->stream.row.late_entries;
     if (counter == cursor->late_counter) return SILT_OK;
-    enum silt_status status = first && !cursor->resumed ? late_top(cursor, &cursor->at.late, err)
-                                                        : look_for_late(cursor, err);
+    enum silt_status status = first && !cursor->resumed
+                                  ? silt_store_late_highest(cursor->history->store, cursor->at.life,
+                                                            &cursor->at.late, err)
+                                  : look_for_late(cursor, err);
     if (status == SILT_OK) cursor->late_counter = counter;
     return status;
 }

@@ -319,6 +319,181 @@ START_TEST(store_commit__the_same_batch_twice_is_success)
 }
 END_TEST
 
+/* ---- one segment makes way for several ---- */
+
+struct made {
+    struct silt_buf value[3];
+    struct silt_batch_part parts[3];
+    size_t count;
+};
+
+/* One more part, of the entries first..last. */
+static void part(struct made *made, uint64_t first, uint64_t last)
+{
+    struct silt_buf *value = &made->value[made->count];
+    test_segment_make(&archive, &stream, first, last);
+    ck_assert_int_eq(silt_buf_put(value, archive.value.at, archive.value.len), SILT_OK);
+    made->parts[made->count++] = (struct silt_batch_part){archive.info, silt_buf_view(value)};
+}
+
+/* The segment of entries 31..40 gives way to the parts. */
+static void replace(struct made *made)
+{
+    struct silt_buf old = {0};
+    struct silt_segment_info info;
+    ck_assert_int_eq(silt_store_segment(archive.store, stream.row.life, stream.row.ns,
+                                        test_entry_id(31), SILT_SEEK_FORWARD, &old, &info, &err),
+                     SILT_OK);
+    silt_batch_clear(archive.batch);
+    ck_assert_int_eq(silt_batch_stream(archive.batch, &stream.row), SILT_OK);
+    ck_assert_int_eq(silt_batch_replace(archive.batch, &info, silt_checksum(silt_buf_view(&old), 0),
+                                        made->parts, made->count),
+                     SILT_OK);
+    silt_buf_release(&old);
+    for (size_t i = 0; i < 3; i++)
+        silt_buf_release(&made->value[i]);
+}
+
+static void check_refused_parts(size_t count, uint64_t ranges[][2], const char *what)
+{
+    struct made made = {0};
+    setup(NULL);
+    for (size_t i = 0; i < count; i++)
+        part(&made, ranges[i][0], ranges[i][1]);
+    replace(&made);
+    refused(SILT_ERR_PROTECTED);
+    ck_assert_msg(strstr(err.sentence, what) != NULL, "%s", err.sentence);
+    ck_assert_str_eq(err.stream, "s");
+    test_archive_close(&archive);
+}
+
+START_TEST(store_commit__one_segment_makes_way_for_several)
+{
+    struct made made = {0};
+    struct silt_segment_info info;
+    struct silt_buf value = {0};
+    setup("EVT");
+    part(&made, 25, 30);
+    part(&made, 31, 35);
+    part(&made, 36, 40);
+    replace(&made);
+    for (int i = 0; i < 2;
+         i++) /* and once more: nobody knows what became of a commit that failed last */
+        ck_assert_int_eq(silt_store_commit(archive.store, archive.batch, &err), SILT_OK);
+    for (uint64_t n = 25, last = 30; n <= 36; n = last + 1, last = n + 4) {
+        ck_assert_int_eq(silt_store_segment(archive.store, stream.row.life, stream.row.ns,
+                                            test_entry_id(n), SILT_SEEK_FORWARD, &value, &info,
+                                            &err),
+                         SILT_OK);
+        ck_assert(silt_wire_id_equal(info.first, test_entry_id(n)));
+        ck_assert(silt_wire_id_equal(info.last, test_entry_id(last)));
+    }
+    silt_buf_release(&value);
+    test_archive_close(&archive);
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_that_begin_higher)
+{
+    check_refused_parts(1, (uint64_t[][2]){{32, 40}}, "holds less than what it replaces");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_that_end_lower)
+{
+    check_refused_parts(1, (uint64_t[][2]){{22, 39}}, "holds less than what it replaces");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_with_fewer_entries)
+{
+    check_refused_parts(2, (uint64_t[][2]){{31, 33}, {35, 40}}, "holds less than what it replaces");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_that_overlap_each_other)
+{
+    check_refused_parts(2, (uint64_t[][2]){{31, 36}, {36, 40}}, "overlap the segment below");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_that_overlap_the_segment_below)
+{
+    check_refused_parts(2, (uint64_t[][2]){{20, 30}, {31, 40}}, "overlap the segment below");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_above_the_watermark)
+{
+    check_refused_parts(2, (uint64_t[][2]){{31, 40}, {41, 45}}, "above its stream's watermark");
+}
+END_TEST
+
+START_TEST(store_commit__refuses_parts_that_overlap_the_segment_above)
+{
+    struct made made = {0};
+    setup(NULL);
+    test_fold(&archive, &stream, 51, 60);
+    part(&made, 31, 51);
+    replace(&made);
+    ck_assert_int_eq(silt_store_commit(archive.store, archive.batch, &err), SILT_ERR_PROTECTED);
+    ck_assert_ptr_nonnull(strstr(err.sentence, "overlap the segment above"));
+    test_archive_close(&archive);
+}
+END_TEST
+
+START_TEST(store_commit__refuses_to_replace_what_has_changed)
+{
+    struct made made = {0};
+    setup(NULL);
+    part(&made, 31, 40);
+    made.parts[0].info.first = test_entry_id(31);
+    replace(&made);
+    /* The same range and count, another byte of the value: what was read is not what stands there. */
+    silt_batch_clear(archive.batch);
+    struct silt_segment_info info = made.parts[0].info;
+    test_segment_make(&archive, &stream, 30, 40);
+    struct silt_batch_part larger = {archive.info, silt_buf_view(&archive.value)};
+    ck_assert_int_eq(silt_batch_stream(archive.batch, &stream.row), SILT_OK);
+    ck_assert_int_eq(silt_batch_replace(archive.batch, &info, 7, &larger, 1), SILT_OK);
+    refused(SILT_ERR_PROTECTED);
+    ck_assert_ptr_nonnull(strstr(err.sentence, "has changed since it was read"));
+    /* And one that is not there at all. */
+    silt_batch_clear(archive.batch);
+    info.first = info.last = test_entry_id(30);
+    info.count = 1;
+    ck_assert_int_eq(silt_batch_stream(archive.batch, &stream.row), SILT_OK);
+    ck_assert_int_eq(silt_batch_replace(archive.batch, &info, 7, &larger, 1), SILT_OK);
+    refused(SILT_ERR_PROTECTED);
+    ck_assert_int_eq(silt_batch_replace(archive.batch, &info, 7, &larger, 0), SILT_ERR_USAGE);
+    test_archive_close(&archive);
+}
+END_TEST
+
+/* Whatever a damaged segment below holds, one that begins no lower than before overlaps no more of it. */
+START_TEST(store_commit__a_damaged_neighbour_does_not_stop_a_replacement)
+{
+    struct made made = {0};
+    setup(NULL);
+    struct silt_key key = silt_key_segment(stream.row.life, stream.row.ns, test_entry_id(11));
+    struct silt_kv_txn *txn;
+    bool resized;
+    part(&made, 31, 40);
+    replace(&made);
+    ck_assert_int_eq(silt_kv_write_begin(archive.store->env->kv, &txn, &resized, NULL), SILT_OK);
+    ck_assert_int_eq(
+        silt_kv_put(txn, SILT_DB_SEGMENTS, silt_key_view(&key), silt_view_str("damaged"), NULL),
+        SILT_OK);
+    ck_assert_int_eq(silt_kv_commit(txn, NULL), SILT_OK);
+    ck_assert_int_eq(silt_store_commit(archive.store, archive.batch, &err), SILT_OK);
+    made = (struct made){0};
+    part(&made, 30, 40);
+    replace(&made);
+    ck_assert_int_eq(silt_store_commit(archive.store, archive.batch, &err), SILT_ERR_CORRUPT);
+    test_archive_close(&archive);
+}
+END_TEST
+
 START_TEST(store_commit__a_new_life_starts_its_own_watermark)
 {
     uint64_t parent;
@@ -548,30 +723,36 @@ END_TEST
 #define FAULT_TESTS
 #endif
 
-TEST_MAIN(store_commit__refuses_overlap_with_the_segment_below,
-          store_commit__refuses_overlap_with_the_segment_above,
-          store_commit__refuses_a_segment_around_another,
-          store_commit__refuses_a_segment_inside_another,
-          store_commit__refuses_another_segment_under_the_same_id,
-          store_commit__refuses_to_replace_what_is_not_there,
-          store_commit__refuses_a_replacement_that_holds_less,
-          store_commit__refuses_a_replacement_with_fewer_entries,
-          store_commit__refuses_a_segment_above_its_watermark,
-          store_commit__refuses_a_watermark_that_goes_back,
-          store_commit__refuses_a_row_that_forgets_its_folds,
-          store_commit__refuses_custody_above_the_watermark,
-          store_commit__refuses_a_number_under_another_name,
-          store_commit__refuses_another_kind_of_id,
-          store_commit__refuses_a_life_that_was_never_given_out,
-          store_commit__refuses_a_number_that_was_never_given_out,
-          store_commit__refuses_two_streams_of_one_name,
-          store_commit__refuses_a_segment_without_its_row,
-          store_commit__refuses_a_value_that_is_not_what_it_is_said_to_be,
-          store_commit__one_refusal_refuses_all_of_the_batch,
-          store_commit__an_open_tail_grows_and_new_segments_follow,
-          store_commit__the_same_batch_twice_is_success,
-          store_commit__a_new_life_starts_its_own_watermark,
-          store_commit__a_damaged_neighbour_does_not_stop_the_stream,
-          store_commit__rows_that_never_change_are_never_changed, store_commit__the_map_grows,
-          store_commit__at_the_limit_nothing_is_lost_and_a_higher_limit_helps,
-          store_commit__a_full_disk_is_told_as_such_and_passes FAULT_TESTS)
+TEST_MAIN(
+    store_commit__one_segment_makes_way_for_several, store_commit__refuses_parts_that_begin_higher,
+    store_commit__refuses_parts_that_end_lower, store_commit__refuses_parts_with_fewer_entries,
+    store_commit__refuses_parts_that_overlap_each_other,
+    store_commit__refuses_parts_that_overlap_the_segment_below,
+    store_commit__refuses_parts_above_the_watermark,
+    store_commit__refuses_parts_that_overlap_the_segment_above,
+    store_commit__refuses_to_replace_what_has_changed,
+    store_commit__a_damaged_neighbour_does_not_stop_a_replacement,
+    store_commit__refuses_overlap_with_the_segment_below,
+    store_commit__refuses_overlap_with_the_segment_above,
+    store_commit__refuses_a_segment_around_another, store_commit__refuses_a_segment_inside_another,
+    store_commit__refuses_another_segment_under_the_same_id,
+    store_commit__refuses_to_replace_what_is_not_there,
+    store_commit__refuses_a_replacement_that_holds_less,
+    store_commit__refuses_a_replacement_with_fewer_entries,
+    store_commit__refuses_a_segment_above_its_watermark,
+    store_commit__refuses_a_watermark_that_goes_back,
+    store_commit__refuses_a_row_that_forgets_its_folds,
+    store_commit__refuses_custody_above_the_watermark,
+    store_commit__refuses_a_number_under_another_name, store_commit__refuses_another_kind_of_id,
+    store_commit__refuses_a_life_that_was_never_given_out,
+    store_commit__refuses_a_number_that_was_never_given_out,
+    store_commit__refuses_two_streams_of_one_name, store_commit__refuses_a_segment_without_its_row,
+    store_commit__refuses_a_value_that_is_not_what_it_is_said_to_be,
+    store_commit__one_refusal_refuses_all_of_the_batch,
+    store_commit__an_open_tail_grows_and_new_segments_follow,
+    store_commit__the_same_batch_twice_is_success,
+    store_commit__a_new_life_starts_its_own_watermark,
+    store_commit__a_damaged_neighbour_does_not_stop_the_stream,
+    store_commit__rows_that_never_change_are_never_changed, store_commit__the_map_grows,
+    store_commit__at_the_limit_nothing_is_lost_and_a_higher_limit_helps,
+    store_commit__a_full_disk_is_told_as_such_and_passes FAULT_TESTS)
