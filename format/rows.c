@@ -241,6 +241,7 @@ enum silt_status silt_stream_row_encode(const struct silt_stream_row *row, struc
     put_id(&w, row->top_watermark);
     put_u(&w, row->lost_added);
     put_bool(&w, row->added_estimated);
+    put_u(&w, row->epoch);
     return writer_end(&w, key);
 }
 
@@ -295,7 +296,7 @@ static bool get_stream_head(struct silt_reader *r, struct silt_stream_row *ret)
 static bool get_stream_tail(struct silt_reader *r, struct silt_stream_row *ret)
 {
     unsigned verdict = 0;
-    bool well = get_enum(r, SILT_VERDICT_WAITING, &verdict) && get_bytes(r, &ret->verdict_reason) &&
+    bool well = get_enum(r, SILT_VERDICT_LAST, &verdict) && get_bytes(r, &ret->verdict_reason) &&
                 get_facts(r, &ret->verdict_facts) && get_u(r, &ret->verdict_at_ms) &&
                 get_u(r, &ret->folded_entries) && get_u(r, &ret->folded_bytes) &&
                 get_u(r, &ret->foreign_entries) && get_u(r, &ret->trimmed_entries) &&
@@ -324,7 +325,8 @@ static bool get_audit(struct silt_reader *r, struct silt_audit *ret)
 static bool get_stream_v2(struct silt_reader *r, struct silt_stream_row *ret)
 {
     return get_audit(r, &ret->audit) && get_id(r, &ret->top_watermark) &&
-           get_u(r, &ret->lost_added) && get_bool(r, &ret->added_estimated);
+           get_u(r, &ret->lost_added) && get_bool(r, &ret->added_estimated) &&
+           get_u(r, &ret->epoch);
 }
 
 enum silt_status silt_stream_row_decode(struct silt_view bytes, struct silt_view key,
@@ -356,6 +358,7 @@ const char *silt_verdict_name(enum silt_verdict verdict)
     case SILT_VERDICT_CLAIMED: return "claimed by another archive";
     case SILT_VERDICT_OTHER_COPY: return "another copy of this archive";
     case SILT_VERDICT_WAITING: return "waiting";
+    case SILT_VERDICT_RELEASED: return "released";
     }
     return "unknown";
 }
@@ -371,7 +374,8 @@ const char *silt_audit_cause_name(enum silt_audit_cause cause)
                                         [SILT_AUDIT_FOLD_COUNT] = "count",
                                         [SILT_AUDIT_FOLD_CONFLICT] = "conflict below the watermark",
                                         [SILT_AUDIT_READ_BACK] = "read back",
-                                        [SILT_AUDIT_TRIM_ALARM] = "trim alarm"};
+                                        [SILT_AUDIT_TRIM_ALARM] = "trim alarm",
+                                        [SILT_AUDIT_ADOPTED] = "adopted"};
     return (size_t)cause < sizeof names / sizeof names[0] ? names[cause] : names[0];
 }
 

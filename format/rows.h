@@ -35,7 +35,9 @@ enum silt_verdict {
         1, /* continuity in doubt: no fold, no trim, readers hold the live part */
     SILT_VERDICT_CLAIMED = 2,    /* another archive's marker */
     SILT_VERDICT_OTHER_COPY = 3, /* another or newer copy of this archive is at work */
-    SILT_VERDICT_WAITING = 4     /* key gone or of another type: wait */
+    SILT_VERDICT_WAITING = 4,    /* key gone or of another type: wait */
+    SILT_VERDICT_RELEASED = 5,   /* let go by `silt release`: left alone until `silt adopt` */
+    SILT_VERDICT_LAST = SILT_VERDICT_RELEASED
 };
 
 /* What opened an audit: a row of protocol.md §3's table, or what a later step found. With the audit's findings it decides what is concluded. */
@@ -51,7 +53,9 @@ enum silt_audit_cause {
     SILT_AUDIT_READ_BACK =
         8, /* the archive is in doubt, not the stream: comparing settles nothing */
     SILT_AUDIT_TRIM_ALARM = 9, /* a trim removed more than was archived: somebody has to look */
-    SILT_AUDIT_CAUSE_LAST = SILT_AUDIT_TRIM_ALARM
+    SILT_AUDIT_ADOPTED =
+        10, /* taken over by `silt adopt`: whatever the stream holds is compared first */
+    SILT_AUDIT_CAUSE_LAST = SILT_AUDIT_ADOPTED
 };
 /* How far the audit is. Meaningful for AUDIT_PENDING; stored, so that a kill repeats little and what was seen before stays known. */
 struct silt_audit {
@@ -112,6 +116,8 @@ struct silt_stream_row {
     uint64_t lost_added; /* entries up to this EA are booked as gone with their key */
     bool
         added_estimated; /* A comes from an audit and may be too large (protocol.md §3): a fold may re-base it */
+    uint64_t
+        epoch; /* of its marker; raised by `silt adopt`. 0: the archive's, see silt_stream_epoch */
 };
 
 enum silt_gap_precision { SILT_GAP_EXACT = 0, SILT_GAP_BETWEEN = 1, SILT_GAP_AT_LEAST = 2 };
@@ -134,6 +140,11 @@ struct silt_gap_row {
     enum silt_gap_cause cause;
     uint64_t noticed_ms;
 };
+/* The epoch that this stream's marker has: its own since an adoption, else the archive's. */
+static inline uint64_t silt_stream_epoch(const struct silt_stream_row *row, uint64_t archive_epoch)
+{
+    return row && row->epoch != 0 ? row->epoch : archive_epoch;
+}
 const char *silt_gap_cause_name(enum silt_gap_cause cause);
 const char *silt_verdict_name(enum silt_verdict verdict);
 const char *silt_audit_cause_name(enum silt_audit_cause cause);

@@ -133,18 +133,12 @@ static enum silt_status judge_marker(struct silt_cursor *cursor,
                                      const struct silt_look_group *group,
                                      const struct silt_marker *marker, struct silt_err *err)
 {
-    struct silt_history *history = cursor->history;
     if (!cursor->known)
         return older_copy(cursor, err, group, "is of a stream that it does not know");
     if (silt_wire_id_less(cursor->watermark, group->last_delivered))
         return older_copy(cursor, err, group, "stands above its watermark");
-    if (marker->epoch > history->meta.epoch) {
-        /* An adoption since this handle read the epoch is no older copy. */
-        enum silt_status status = silt_store_meta(history->store, &history->meta, err);
-        if (status != SILT_OK) return status;
-        if (marker->epoch > history->meta.epoch)
-            return older_copy(cursor, err, group, "is of a higher epoch");
-    }
+    if (marker->epoch > silt_stream_epoch(&cursor->stream.row, cursor->history->meta.epoch))
+        return older_copy(cursor, err, group, "is of a higher epoch");
     if (marker->number != cursor->stream.row.marker_number)
         return older_copy(cursor, err, group, "has another number");
     return SILT_OK;
@@ -198,6 +192,9 @@ static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id wa
         struct silt_marker marker;
         if (!look->groups[i].is_silt || !silt_marker_parse(look->groups[i].name, &marker) ||
             strcmp(marker.uuid, cursor->history->meta.uuid) != 0)
+            continue;
+        /* An adoption commits its epoch first and replaces the marker after: this one is on its way out. */
+        if (cursor->known && marker.epoch < silt_stream_epoch(row, cursor->history->meta.epoch))
             continue;
         enum silt_status status = judge_marker(cursor, &look->groups[i], &marker, err);
         if (status != SILT_OK) return status;

@@ -67,7 +67,7 @@ static void fill_stream(struct test_rng *rng, struct bench *bench)
             .last_delivered = some_id(rng),
             .entries_read = some_u64(rng),
             .pending = some_u64(rng)};
-    row->verdict = (enum silt_verdict)test_rng_below(rng, SILT_VERDICT_WAITING + 1);
+    row->verdict = (enum silt_verdict)test_rng_below(rng, SILT_VERDICT_LAST + 1);
     row->verdict_reason = silt_view(bench->bytes + 400, (size_t)test_rng_below(rng, 200));
     fill_facts(rng, &row->verdict_facts);
     row->verdict_at_ms = some_u64(rng);
@@ -101,6 +101,7 @@ static void fill_stream(struct test_rng *rng, struct bench *bench)
     row->top_watermark = some_id(rng);
     row->lost_added = some_u64(rng);
     row->added_estimated = test_rng_chance(rng, 50);
+    row->epoch = some_u64(rng);
 }
 
 static bool same_id(struct silt_wire_id a, struct silt_wire_id b)
@@ -180,6 +181,7 @@ static void check_stream(const struct silt_stream_row *a, const struct silt_stre
     ck_assert(same_id(a->top_watermark, b->top_watermark));
     ck_assert_uint_eq(a->lost_added, b->lost_added);
     ck_assert_int_eq(a->added_estimated, b->added_estimated);
+    ck_assert_uint_eq(a->epoch, b->epoch);
 }
 
 START_TEST(rows__streams_come_back_as_written)
@@ -418,7 +420,7 @@ START_TEST(rows__a_stream_row_of_version_1_is_read)
     struct silt_stream_row row = {.number = 7, .name = silt_view_str("s"), .life = 3}, back;
     struct silt_buf out = {0}, scratch = {0};
     ck_assert_int_eq(silt_stream_row_encode(&row, KEY, &out), SILT_OK);
-    enum { FACTS = 11, AUDIT = 6 + FACTS + 15, REST = 4 };
+    enum { FACTS = 11, AUDIT = 6 + FACTS + 15, REST = 5 };
     uint8_t trailer[8];
     out.len -= 8 + AUDIT + REST;
     out.at[0] = 1;
@@ -486,6 +488,7 @@ START_TEST(rows__names_of_causes_and_verdicts)
     ck_assert_str_eq(silt_verdict_name(SILT_VERDICT_CLAIMED), "claimed by another archive");
     ck_assert_str_eq(silt_verdict_name(SILT_VERDICT_OTHER_COPY), "another copy of this archive");
     ck_assert_str_eq(silt_verdict_name(SILT_VERDICT_WAITING), "waiting");
+    ck_assert_str_eq(silt_verdict_name(SILT_VERDICT_RELEASED), "released");
     ck_assert_str_eq(silt_verdict_name((enum silt_verdict)99), "unknown");
 }
 END_TEST
