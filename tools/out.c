@@ -320,12 +320,12 @@ const char *silt_count_text(uint64_t count, char ret[32])
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%" PRIu64, count);
-    char *to = ret;
+    size_t used = 0;
     for (int i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0) *to++ = ',';
-        *to++ = digits[i];
+        if (i > 0 && (len - i) % 3 == 0) ret[used++] = ',';
+        ret[used++] = digits[i];
     }
-    *to = '\0';
+    ret[used] = '\0';
     return ret;
 }
 
