@@ -13,11 +13,13 @@ uint32_t silt_page_count(const struct silt_page_size *size, uint32_t page_entrie
         count = page_bytes / size->entry_bytes;
     if (size->entry_bytes == 0 && count > FIRST_PAGE) count = FIRST_PAGE;
     if (size->count_cap > 0 && count > size->count_cap) count = size->count_cap;
+    if (size->sparse_cap > 0 && count > size->sparse_cap) count = size->sparse_cap;
     return count > 0 ? (uint32_t)count : 1;
 }
 
 static void learn(struct silt_page_size *size, const struct silt_page *page, uint32_t asked)
 {
+    size->sparse_cap = silt_look_page_cap(&page->look);
     if (page->entry_count > 0) size->entry_bytes = page->values_bytes / page->entry_count + 1;
     if (size->count_cap > 0 && page->entry_count == asked)
         size->count_cap = size->count_cap > UINT32_MAX / 2 ? 0 : size->count_cap * 2;

@@ -9,6 +9,7 @@
 struct silt_page_size {
     uint64_t entry_bytes; /* average of the last page; 0: not known */
     uint32_t count_cap;   /* 0: none */
+    uint32_t sparse_cap;  /* by the last look (silt_look_page_cap); 0: none made yet */
 };
 
 struct silt_fetch_request {

@@ -385,6 +385,7 @@ enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *wo
         if (status == SILT_OK && SILT_FAULTPOINT("after-look"))
             status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
         if (status != SILT_OK) return status;
+        work->state->page_size.sparse_cap = silt_look_page_cap(&archiver->look);
         if (!is_readable(archiver, work)) return SILT_OK;
         take_facts(archiver, work);
         const struct silt_stream_row *row = silt_work_row(work);

@@ -158,6 +158,7 @@ enum silt_status silt_archiver_preview(struct silt_archiver *archiver, struct si
         status = silt_look_call(archiver->conn, silt_work_key(work), SILT_LOOK_ARCHIVER,
                                 &archiver->look, err);
     if (status != SILT_OK) return status;
+    work->state->page_size.sparse_cap = silt_look_page_cap(&archiver->look);
     preview.live_entries =
         archiver->look.state == SILT_LOOK_STREAM ? archiver->look.facts.length : 0;
     bool goes_on = judge(archiver, work, &preview);

@@ -106,7 +106,8 @@ static enum silt_status lookup(struct silt_cursor *cursor, struct silt_item *ret
         return without_live(cursor, ret, ret_given, err);
     struct silt_range range = {.to = cursor->range.to};
     if (!silt_wire_id_next(cursor->at.id, &range.from)) return SILT_END;
-    uint32_t count = cursor->page_entries;
+    uint32_t count =
+        (uint32_t)silt_min_u64(cursor->page_entries, silt_look_page_cap(&cursor->page.look));
     if (cursor->limited) count = (uint32_t)silt_min_u64(count, cursor->limit_left);
     cursor->fetched_from = cursor->at.id;
     enum silt_status status = silt_cursor_fetch(cursor, range, count, err);

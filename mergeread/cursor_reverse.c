@@ -41,7 +41,8 @@ static enum silt_status lookup(struct silt_cursor *cursor, struct silt_err *err)
     struct silt_range range = {.to = top};
     if (!silt_wire_id_next(cursor->watermark, &range.from)) return SILT_END;
     range.from = silt_wire_id_higher(range.from, cursor->range.from);
-    uint32_t count = cursor->page_entries;
+    uint32_t count =
+        (uint32_t)silt_min_u64(cursor->page_entries, silt_look_page_cap(&cursor->page.look));
     if (cursor->limited) count = (uint32_t)silt_min_u64(count, cursor->limit_left);
     enum silt_status status = silt_cursor_fetch(cursor, range, count, err);
     if (status != SILT_OK) return status;

@@ -25,6 +25,8 @@ struct silt_look {
     struct silt_entry last;
     const struct silt_look_group *groups;
     size_t group_count;
+    uint64_t
+        node_count; /* of the server's tree, each with up to 100 entries and their remains; 0: unknown */
     bool groups_denied; /* NOPERM on XINFO GROUPS */
     bool is_master;
     bool replication_known; /* INFO replication was part of the look and answered */
@@ -34,6 +36,9 @@ struct silt_look {
     struct silt_buf groups_mem;
 };
 void silt_look_release(struct silt_look *look);
+/* At most so many entries are to be asked for in one range. Where most were deleted the server steps over their remains, node by node, and holds everybody
+ * up meanwhile: 1,000 entries of a stream that has lost 99 of 100 take it 20 ms (field report A10). */
+uint32_t silt_look_page_cap(const struct silt_look *look);
 
 /* What a MULTI asks for. The archiver asks INFO replication, a reader need not. */
 enum silt_look_what { SILT_LOOK_READER = 0, SILT_LOOK_ARCHIVER = 1 };

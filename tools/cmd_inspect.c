@@ -244,11 +244,14 @@ static enum silt_status draw_live(struct drawing *drawing, struct silt_wire_id l
 {
     const struct silt_stream_row *row = drawing->survey->row;
     struct silt_page_request request = {
-        .key = row->name, .to = last, .count = drawing->in->session.config->page_entries};
+        .key = row->name, .to = last};
     struct silt_page page = {0};
     enum silt_status status = SILT_OK;
     bool more = !row->folded_any || silt_wire_id_next(row->watermark, &request.from);
     while (more && status == SILT_OK) {
+        uint32_t cap = silt_look_page_cap(&page.look);
+        request.count = drawing->in->session.config->page_entries;
+        if (request.count > cap) request.count = cap;
         status = silt_page_append(drawing->in->session.conn, &request, &drawing->in->call->err);
         if (status == SILT_OK)
             status = silt_page_receive(drawing->in->session.conn, &request, &page,
