@@ -42,7 +42,8 @@ struct silt_work_state {
     struct silt_wire_id bytes_floor;
     uint64_t bytes_floor_added, bytes_floor_length, bytes_floor_limit;
 
-    bool dirty; /* counters of trims that no commit has stored yet */
+    bool seam_said; /* that the seam cannot be written stands in the log */
+    bool dirty;     /* counters of trims that no commit has stored yet */
     uint64_t trimmed_unsaved;
     struct silt_wire_id threshold_sent;
 };
@@ -67,6 +68,8 @@ struct silt_archiver {
     bool (*cancelled)(void *);
     void *cancelled_ctx;
     uint64_t now_ms; /* the server's TIME as of this pass */
+    char seam_denied
+        [120]; /* the refusal of a right to write seams that stands in the log: it meets all streams */
     struct silt_work **pending;
     size_t pending_count, pending_cap;
     uint64_t pending_entries, pending_bytes;

@@ -156,12 +156,50 @@ static void say_work(const struct silt_roster_stream *stream, const struct silt_
     if (after->awaited && !before->awaited)
         SILT_LOG(SILT_LOG_INFO, "waiting", SILT_KEY("stream", key),
                  SILT_STR("reason", after->reason));
-    else if (after->held && !before->held && after->life == 0 && !stream->report.error.is_set)
+    else if (after->held && !before->held && after->life == 0 && !stream->report.error.is_set &&
+             stream->work->status == SILT_OK) /* a failure is told as one */
         SILT_LOG(SILT_LOG_WARN, "held", SILT_KEY("stream", key), SILT_STR("reason", after->reason));
     if (after->held_by != before->held_by || strcmp(after->held_name, before->held_name) != 0)
         SILT_LOG(SILT_LOG_DEBUG, "held-by", SILT_KEY("stream", key),
                  SILT_STR("by", silt_held_by_name(after->held_by)),
                  SILT_STR("name", after->held_name), SILT_ID("threshold", after->threshold));
+}
+
+static bool has_said(const struct silt_roster_stream *stream, uint64_t cause)
+{
+    for (size_t i = 0; i < sizeof stream->said / sizeof stream->said[0]; i++)
+        if (stream->said[i] == cause) return true;
+    return false;
+}
+
+/* A cause is said once until the stream is well again, also where two of them take turns. One that lies with the server or its user meets every stream
+ * at once: then one line, not one for each. What concerns one key is always said. */
+static bool is_said(const struct silt_loop *loop, const struct silt_roster_stream *stream,
+                    uint64_t cause)
+{
+    const struct silt_err *err = &stream->report.error.err;
+    bool common = err->code == SILT_ERR_SERVER_DENIED || err->code == SILT_ERR_SERVER_READONLY ||
+                  err->code == SILT_ERR_SERVER_OOM || err->code == SILT_ERR_SERVER_BUSY ||
+                  err->code == SILT_ERR_SERVER_REFUSED || err->code == SILT_ERR_SERVER_AWAY;
+    if (has_said(stream, cause)) return true;
+    if (!common || strstr(err->sentence, "access a key")) return false;
+    for (size_t i = 0; i < loop->roster.count; i++) {
+        const struct silt_roster_stream *other = loop->roster.streams[i];
+        if (other->report.error.is_set && has_said(other, cause)) return true;
+    }
+    return false;
+}
+
+static void say_failure(struct silt_loop *loop, struct silt_roster_stream *stream)
+{
+    const struct silt_err *err = &stream->report.error.err;
+    uint64_t cause = silt_checksum(silt_view_str(err->sentence), (uint64_t)err->code) | 1;
+    bool said = is_said(loop, stream, cause);
+    if (!said) stream->said[stream->said_count++ % 4] = cause;
+    SILT_LOG(said ? SILT_LOG_DEBUG : SILT_LOG_WARN, "failing",
+             SILT_KEY("stream", silt_buf_view(&stream->key)),
+             SILT_STR("code", silt_status_name(err->code)), SILT_STR("reason", err->sentence),
+             SILT_STR("hint", err->hint));
 }
 
 static void stream_failed(struct silt_loop *loop, struct silt_roster_stream *stream,
@@ -175,11 +213,7 @@ static void stream_failed(struct silt_loop *loop, struct silt_roster_stream *str
         now + jitter(loop, silt_backoff_ms(stream->failures, STREAM_FIRST_MS, STREAM_MOST_MS));
     if (silt_status_class(status) != SILT_CLASS_RETRY || stream->failures >= ONCE_TRIES)
         stream->done = true;
-    if (is_new)
-        SILT_LOG(SILT_LOG_WARN, "failing", SILT_KEY("stream", silt_buf_view(&stream->key)),
-                 SILT_STR("code", silt_status_name(status)),
-                 SILT_STR("reason", stream->report.error.err.sentence),
-                 SILT_STR("hint", stream->report.error.err.hint));
+    if (is_new) say_failure(loop, stream);
 }
 
 static void stream_well(struct silt_loop *loop, struct silt_roster_stream *stream)
@@ -189,9 +223,12 @@ static void stream_well(struct silt_loop *loop, struct silt_roster_stream *strea
     uint64_t least = stream->config->fold_delay_ms;
     if (least < INTERVAL_MIN_MS) least = INTERVAL_MIN_MS;
     if (stream->report.error.is_set)
-        SILT_LOG(SILT_LOG_INFO, "recovered", SILT_KEY("stream", silt_buf_view(&stream->key)),
+        SILT_LOG(stream->said_count ? SILT_LOG_INFO : SILT_LOG_DEBUG, "recovered",
+                 SILT_KEY("stream", silt_buf_view(&stream->key)),
                  SILT_NUM("after_ms", now - stream->report.error.since_ms));
     stream->report.error.is_set = false;
+    stream->said_count = 0;
+    memset(stream->said, 0, sizeof stream->said);
     stream->failures = 0;
     if (work->more) {
         stream->interval_ms = least;

@@ -15,6 +15,8 @@ struct silt_roster_stream {
     uint64_t due_ms;      /* monotonic */
     uint64_t interval_ms; /* doubles while nothing changes */
     unsigned failures;    /* in a row */
+    uint64_t said[4];     /* causes of its present failure that stand in the log */
+    unsigned said_count;
     uint64_t
         synced_pass; /* number of the last pass after which it was folded up to that pass's look */
     uint64_t whole_from; /* a sync wants all of it folded, by this pass or a later one; 0: none */

@@ -70,9 +70,18 @@ static enum silt_status aim(struct shed *shed, const struct silt_floors *floors,
     return SILT_OK;
 }
 
+/* Once, not at every trim: a stream that is written to is trimmed every second. */
 static void tell_seam(const struct shed *shed, const struct silt_trim_answer *answer)
 {
-    if (answer->seam_trouble[0])
+    char *denied = shed->archiver->seam_denied;
+    bool *said = &shed->work->state->seam_said;
+    bool trouble = answer->seam_trouble[0] != 0,
+         right = strstr(answer->seam_trouble, "permissions");
+    bool is_known = right ? strcmp(denied, answer->seam_trouble) == 0 : *said;
+    if (right || (!trouble && shed->target.seam != SILT_SEAM_OFF))
+        snprintf(denied, sizeof shed->archiver->seam_denied, "%s", answer->seam_trouble);
+    *said = trouble;
+    if (trouble && !is_known)
         SILT_LOG(SILT_LOG_WARN, "seam not written", SILT_KEY("stream", shed->target.key),
                  SILT_STR("reason", answer->seam_trouble),
                  SILT_STR("remedy", "the marker's position tells the same"));

@@ -20,7 +20,7 @@ struct daemon {
 };
 
 /* The settings file; `streams` is the YAML list, one item a line; `more` further lines. */
-static void write_config(struct daemon *d, const char *more, const char *streams)
+static inline void write_config(struct daemon *d, const char *more, const char *streams)
 {
     char text[2000];
     snprintf(d->config, sizeof d->config, "%s", test_path("silt.yaml"));
@@ -31,7 +31,7 @@ static void write_config(struct daemon *d, const char *more, const char *streams
     test_file_write(d->config, text, (size_t)len);
 }
 
-static void start_server(struct daemon *d, const char *more, const char *streams)
+static inline void start_server(struct daemon *d, const char *more, const char *streams)
 {
     memset(d, 0, sizeof *d);
     test_server_start(&d->server, NULL);
