@@ -88,7 +88,9 @@ static enum silt_status create_archive(const char *dir, const struct silt_store_
     SILT_CLEANUP(silt_free_p) char *made = silt_path_join(dir, name, NEW_SUFFIX);
     SILT_CLEANUP(silt_free_p) char *lock = silt_path_join(dir, name, NEW_SUFFIX "-lock");
     if (!path || !made || !lock) return silt_fail(err, SILT_ERR_MEMORY, NULL);
-    enum silt_status status = make_new_file(dir, made, lock, options, err);
+    /* Promise 1: a directory that a power cut forgets is no archive. Here, and not where it is made: who made it may have come no further. */
+    enum silt_status status = silt_dir_sync_name(dir, err);
+    if (status == SILT_OK) status = make_new_file(dir, made, lock, options, err);
     if (status != SILT_OK) return status;
     if (SILT_FAULTPOINT("store-create-before-rename"))
         return silt_fail(err, SILT_ERR_IO, "cannot rename %s", made);

@@ -159,20 +159,31 @@ enum silt_status silt_dir_sync(const char *dir, struct silt_err *err)
     return silt_file_sync(dir, err);
 }
 
-static enum silt_status sync_parent(const char *dir, struct silt_err *err)
+enum silt_status silt_dir_make(const char *dir, struct silt_err *err)
+{
+    if (mkdir(dir, DIR_MODE) != 0 && errno != EEXIST)
+        return silt_fail_errno(err, errno, "cannot make the directory %s", dir);
+    return SILT_OK;
+}
+
+/* Who may not read the parent can still have all of its file system written. */
+static enum silt_status sync_around(const char *dir, struct silt_err *err)
+{
+    int fd = open(dir, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return silt_fail_errno(err, errno, "cannot open %s", dir);
+    int rc = syncfs(fd);
+    int saved = errno;
+    close(fd);
+    return rc == 0 ? SILT_OK : silt_fail_errno(err, saved, "cannot sync %s", dir);
+}
+
+enum silt_status silt_dir_sync_name(const char *dir, struct silt_err *err)
 {
     char *copy = silt_strdup(dir);
     if (!copy) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     enum silt_status status = silt_dir_sync(dirname(copy), err);
     silt_free(copy);
-    return status;
-}
-
-enum silt_status silt_dir_make(const char *dir, struct silt_err *err)
-{
-    if (mkdir(dir, DIR_MODE) != 0 && errno != EEXIST)
-        return silt_fail_errno(err, errno, "cannot make the directory %s", dir);
-    return sync_parent(dir, err); /* promise 1: a name that a power cut forgets is no archive */
+    return status == SILT_ERR_PERMISSION ? sync_around(dir, err) : status;
 }
 
 void silt_file_give(const char *dir, const char *path)

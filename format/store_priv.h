@@ -111,9 +111,11 @@ const char *silt_fs_doubtful(long magic);
 SILT_MUST_USE enum silt_status silt_dir_check(const char *dir, struct silt_err *err);
 /* After a refusal for lack of rights: the same-user rule, and whose the archive is. */
 void silt_dir_hint_owner(const char *dir, struct silt_err *err);
-/* Makes the last component (0750), syncs its parent; fine if it is there. */
+/* Makes the last component (0750); fine if it is there. */
 SILT_MUST_USE enum silt_status silt_dir_make(const char *dir, struct silt_err *err);
 SILT_MUST_USE enum silt_status silt_dir_sync(const char *dir, struct silt_err *err);
+/* The directory's own name, in its parent. */
+SILT_MUST_USE enum silt_status silt_dir_sync_name(const char *dir, struct silt_err *err);
 /* Does `current` itself name a file? */
 bool silt_dir_has_current(const char *dir);
 /* What `current` names, else the lowest environment file there is. SILT_END: none. */

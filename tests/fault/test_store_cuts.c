@@ -185,6 +185,36 @@ START_TEST(store_cuts__no_cut_loses_what_may_have_been_trimmed)
 }
 END_TEST
 
+/* A first start that fails or is killed behind mkdir leaves a directory whose name is not on the disk; the next one must see to it. */
+START_TEST(store_cuts__a_directory_that_was_left_unsynced_is_synced)
+{
+    char root[200], note[400], program[400], archive[300];
+    struct test_outcome outcome;
+    struct shim_record record;
+    const char *bytes;
+    uint64_t trimmed[WORK_STREAMS] = {0};
+    struct test_rng rng = test_rng(7);
+    snprintf(root, sizeof root, "%s", test_path("root"));
+    snprintf(note, sizeof note, "%s", test_path("journal"));
+    snprintf(program, sizeof program, "%s/tests/fault/store_work", test_build_root());
+    snprintf(archive, sizeof archive, "%s/archive", root);
+    ck_assert_int_eq(mkdir(root, 0755), 0);
+    const char *argv[] = {program, archive, "1", "3", "9", "lossy", NULL};
+    test_program(&outcome, argv, case_env(root, note, "SILT_SHIM_FAIL=sync:1:EIO", (char *)NULL),
+                 NULL, 60000);
+    ck_assert_int_eq(outcome.code, 0);
+    struct replay *replay = replay_new(note, NULL, &rng);
+    while (replay_next(replay, &record, &bytes))
+        if (record.kind == SHIM_NOTE) image_take_note(bytes, trimmed);
+    ck_assert_uint_gt(trimmed[0] + trimmed[1] + trimmed[2], 0);
+    replay_cut(replay, test_path("image"), 0, &rng);
+    const char *wrong = image_wrong(test_path("image"), trimmed, &rng);
+    ck_assert_msg(!wrong, "%s", wrong);
+    replay_free(replay);
+    test_outcome_release(&outcome);
+}
+END_TEST
+
 /* The test bites: the same with syncs that claim success and do nothing. */
 START_TEST(store_cuts__a_store_that_does_not_sync_is_found_out)
 {
@@ -199,6 +229,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     const TTest *tests[] = {store_cuts__no_cut_loses_what_may_have_been_trimmed,
+                            store_cuts__a_directory_that_was_left_unsynced_is_synced,
                             store_cuts__a_store_that_does_not_sync_is_found_out};
     return case_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
