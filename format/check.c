@@ -477,6 +477,14 @@ static bool knows_life(const struct checker *c, uint64_t life)
     return false;
 }
 
+/* Lives that came while we were reading have streams that we have not met; a number that was never given is damage. */
+static bool may_be_new(struct checker *c, uint64_t life)
+{
+    struct silt_meta_row meta;
+    if (life < c->next_life) return false;
+    return silt_store_meta(c->store, &meta, NULL) == SILT_OK && life < meta.next_life;
+}
+
 /* Rows of lives that no stream has: their stream's row is gone, or they never had one. */
 static enum silt_status check_orphans(struct checker *c, enum silt_db db, struct silt_err *err)
 {
@@ -496,7 +504,7 @@ static enum silt_status check_orphans(struct checker *c, enum silt_db db, struct
             return SILT_OK;
         }
         c->life = silt_get_be64(c->key.at);
-        if (c->life < c->next_life && !knows_life(c, c->life)) {
+        if (!knows_life(c, c->life) && !may_be_new(c, c->life)) {
             tell(c, SILT_FINDING_ROW, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX,
                  "%s of life %" PRIu64 " belong to no stream", silt_db_name(db), c->life);
             if (db == SILT_DB_SEGMENTS) c->sum.damaged_segments++;
@@ -506,26 +514,58 @@ static enum silt_status check_orphans(struct checker *c, enum silt_db db, struct
     }
 }
 
-/* Each name row by itself: the streams' own look-ups do not meet rows that lead nowhere. */
-static enum silt_status check_names(struct checker *c, struct silt_err *err)
+static void check_name_row(struct checker *c)
+{
+    struct silt_err why = {0};
+    uint64_t number;
+    enum silt_status status =
+        silt_name_row_decode(silt_buf_view(&c->value), silt_buf_view(&c->key), &number, &why);
+    if (status == SILT_OK) status = silt_store_stream_number(c->store, number, &c->again, &why);
+    if (status == SILT_ERR_UNKNOWN_STREAM || is_damage(status)) tell_row(c, "a name row", &why);
+}
+
+/* A fork has two rows, by its life and by its stream: one that is lost would hide what lies before the fork, or the fork from the lists. */
+static void check_fork_row(struct checker *c)
+{
+    struct silt_kv_txn *txn;
+    struct silt_fork_row row = {0};
+    struct silt_err why = {0};
+    struct silt_view key = silt_buf_view(&c->key), twin;
+    enum silt_status status = silt_fork_row_decode(silt_buf_view(&c->value), key, &row, &why);
+    struct silt_key by_life = silt_key_fork_life(row.life);
+    struct silt_key by_stream = silt_key_fork_stream(row.stream, row.life);
+    bool of_stream = key.len == by_stream.len;
+    if (is_damage(status) && key.len == by_life.len && knows_life(c, silt_get_be64(key.at + 1)))
+        return; /* told where its life was read */
+    if (status == SILT_OK &&
+        !silt_view_equal(key, silt_key_view(of_stream ? &by_stream : &by_life)))
+        status = silt_fail(&why, SILT_ERR_CORRUPT, "its key names another life or stream");
+    if (status == SILT_OK && silt_env_read(c->store, &txn, NULL) == SILT_OK) {
+        status = silt_kv_get(txn, SILT_DB_FORKS, silt_key_view(of_stream ? &by_life : &by_stream),
+                             &twin, &why);
+        silt_env_read_end(c->store, txn);
+    }
+    c->life = row.life;
+    if (status == SILT_END) silt_fail(&why, SILT_ERR_CORRUPT, "it is there once, not twice");
+    if (status == SILT_END || is_damage(status)) tell_row(c, "a fork row", &why);
+}
+
+/* Each row of a small table by itself: the streams' own look-ups do not meet those that lead nowhere. */
+static enum silt_status check_rows(struct checker *c, enum silt_db db,
+                                   void (*check)(struct checker *c), struct silt_err *err)
 {
     struct silt_buf from = {0};
     enum silt_status status = silt_buf_put_u8(&from, 0);
     while (status == SILT_OK) {
-        struct silt_err why = {0};
-        uint64_t number;
-        status = next_pair(c, SILT_DB_NAMES, silt_buf_view(&from), true, err);
+        status = next_pair(c, db, silt_buf_view(&from), true, err);
         if (status != SILT_OK) break;
-        enum silt_status row =
-            silt_name_row_decode(silt_buf_view(&c->value), silt_buf_view(&c->key), &number, &why);
-        if (row == SILT_OK) row = silt_store_stream_number(c->store, number, &c->again, &why);
-        if (row == SILT_ERR_UNKNOWN_STREAM || is_damage(row)) tell_row(c, "a name row", &why);
+        check(c);
         silt_buf_clear(&from);
         status = silt_buf_put(&from, c->key.at, c->key.len);
     }
     silt_buf_release(&from);
     if (is_damage(status)) {
-        tell(c, SILT_FINDING_ROW, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX, "names: %s",
+        tell(c, SILT_FINDING_ROW, SILT_WIRE_ID_MIN, SILT_WIRE_ID_MAX, "%s: %s", silt_db_name(db),
              err ? err->sentence : "damaged");
         return SILT_OK;
     }
@@ -582,7 +622,9 @@ static enum silt_status check_streams(struct checker *c, struct silt_err *err)
         if (status != SILT_OK) return status;
     }
     forget_stream(c);
-    status = check_names(c, err);
+    status = check_rows(c, SILT_DB_NAMES, check_name_row, err);
+    if (status == SILT_OK) status = check_rows(c, SILT_DB_FORKS, check_fork_row, err);
+    c->life = 0;
     for (enum silt_db db = SILT_DB_SEGMENTS; db <= SILT_DB_LATE && status == SILT_OK; db++)
         if (db != SILT_DB_FORKS) status = check_orphans(c, db, err);
     return status;

@@ -69,6 +69,7 @@ struct silt_kv {
     uint64_t page_bytes;
     pthread_mutex_t lock;     /* protects the pool */
     struct silt_kv_txn *pool; /* snapshots that were let go (no slot's transaction is active) */
+    struct silt_roots roots;  /* as they were at the opening */
     char *file;
 };
 
@@ -245,6 +246,16 @@ static void txn_free(struct silt_kv_txn *txn)
     silt_free(txn);
 }
 
+/* Promise 5: an older state, however whole, is not taken for the newest. */
+static enum silt_status look_at_roots(struct silt_kv_txn *txn, struct silt_err *err)
+{
+    struct silt_kv *kv = txn->kv;
+    silt_pages_roots(&txn->pages, &kv->roots);
+    if (kv->roots.newest) return SILT_OK;
+    return silt_fail(err, SILT_ERR_CORRUPT,
+                     "%s: damaged: its first pages do not lead to the last commit", kv->file);
+}
+
 /* Whoever opens a file that nobody has open sets up LMDB's lock file in two steps. Killed between them it leaves "nothing was ever committed" to those who
  * waited for it, and a writer that believed this would commit below the newest commit: lost at the next start (promise 1). Such a snapshot
  * has no meta page of its own. When all who met it have let go, the next to open sets it up whole. */
@@ -257,8 +268,9 @@ static enum silt_status open_once(struct silt_kv *kv, const struct silt_kv_optio
     if (rc != 0) return open_failed(kv, rc, err);
     if (!options->create) {
         enum silt_status status = silt_kv_read_begin(kv, &txn, &resized, err);
-        silt_kv_end(txn);
         *ret_again = silt_status_class(status) == SILT_CLASS_CORRUPT;
+        if (status == SILT_OK && txn) status = look_at_roots(txn, err);
+        silt_kv_end(txn);
         if (status == SILT_OK && kv->write) status = look_at_length(kv, err);
         if (status != SILT_OK) return status;
     }
@@ -503,6 +515,8 @@ static enum silt_status view_of(struct silt_kv_txn *txn, enum silt_db db, struct
         return silt_fail(err, SILT_ERR_NOT_ARCHIVE, "%s is an LMDB file but not a silt archive",
                          txn->kv->file);
     if (status != SILT_OK) return damaged(txn, db, err);
+    for (size_t i = 0; i < txn->kv->roots.wrong_count; i++)
+        if (txn->kv->roots.wrong[i] == view->tree.root) return damaged(txn, db, err);
     view->known = true;
     return SILT_OK;
 }
@@ -607,6 +621,8 @@ enum silt_status silt_kv_at_or_below(struct silt_kv_txn *txn, enum silt_db db, s
         status = SILT_OK; /* it stands at the last one */
     else if (status == SILT_OK && !silt_view_equal(silt_page_key(&view->cursor), key))
         status = silt_page_step(&view->cursor, -1);
+    while (status == SILT_OK && silt_view_compare(silt_page_key(&view->cursor), key) > 0)
+        status = silt_page_step(&view->cursor, -1); /* of a torn tree */
     return give(txn, db, status, ret, err);
 }
 

@@ -238,11 +238,34 @@ static size_t lower_bound(const uint8_t *page, size_t first, struct silt_view ke
     return low;
 }
 
+/* Has the page a key where the branches above say that its keys lie? A turned bit in a branch may lead to a sound page of another place, and what lies in the
+ * right one would be hidden. One key is enough: the branch's own keys may be the damaged ones, and searches do not depend on them (see go_back). */
+static bool has_its_place(const struct silt_page_cursor *c, const uint8_t *page)
+{
+    struct silt_view low = {NULL, 0}, high = {NULL, 0};
+    size_t first = silt_page_is_branch(page) ? 1 : 0, count = silt_page_keys(page);
+    if (count <= first) return true;
+    for (size_t level = c->depth; level > 0; level--) {
+        const uint8_t *above = c->at[level - 1].page;
+        size_t index = c->at[level - 1].index;
+        if (!low.at && index > 0) low = silt_node_key(silt_page_node(above, index));
+        if (!high.at && index + 1 < silt_page_keys(above))
+            high = silt_node_key(silt_page_node(above, index + 1));
+    }
+    struct silt_view least = silt_node_key(silt_page_node(page, first));
+    struct silt_view most = silt_node_key(silt_page_node(page, count - 1));
+    return !(low.at && ascends(most, low, c->numbers)) &&
+           !(high.at && !ascends(least, high, c->numbers));
+}
+
+/* All leaves lie at one depth: pages that lead back to themselves are left there. */
 static bool push(struct silt_page_cursor *c, uint64_t number)
 {
     const uint8_t *page =
         c->depth < SILT_PAGE_DEPTH ? silt_page_of_tree(c->pages, number, c->numbers) : NULL;
-    if (!page) return false;
+    if (!page || silt_page_is_branch(page) != (c->depth + 1 < c->leaf_depth) ||
+        !has_its_place(c, page))
+        return false;
     c->at[c->depth].page = page;
     c->at[c->depth].index = 0;
     c->depth++;
@@ -262,9 +285,28 @@ static bool go_down(struct silt_page_cursor *c, int way)
     return true;
 }
 
+struct silt_view silt_page_key(const struct silt_page_cursor *c)
+{
+    return silt_node_key(silt_page_node(c->at[c->depth - 1].page, c->at[c->depth - 1].index));
+}
+
+static bool is_at_leaf(const struct silt_page_cursor *c)
+{
+    return c->depth > 0 && !silt_page_is_branch(c->at[c->depth - 1].page);
+}
+
+/* In order behind the last one that was? */
+static bool is_in_order(const struct silt_page_cursor *c, int way)
+{
+    if (!c->passed.at) return true;
+    struct silt_view key = silt_page_key(c);
+    return way > 0 ? ascends(c->passed, key, c->numbers) : ascends(key, c->passed, c->numbers);
+}
+
 enum silt_status silt_page_step(struct silt_page_cursor *c, int way)
 {
     size_t level = c->depth;
+    if (is_at_leaf(c) && !c->astray) c->passed = silt_page_key(c);
     while (level > 0) { /* up to where there is a neighbour */
         size_t index = c->at[level - 1].index;
         if (way > 0 ? index + 1 < silt_page_keys(c->at[level - 1].page) : index > 0) break;
@@ -273,7 +315,21 @@ enum silt_status silt_page_step(struct silt_page_cursor *c, int way)
     if (level == 0) return SILT_END;
     c->depth = level;
     c->at[level - 1].index = way > 0 ? c->at[level - 1].index + 1 : c->at[level - 1].index - 1;
-    return go_down(c, way) ? SILT_OK : SILT_ERR_CORRUPT;
+    if (!go_down(c, way)) return SILT_ERR_CORRUPT;
+    c->astray = !is_in_order(c, way);
+    return c->astray ? SILT_ERR_CORRUPT : SILT_OK;
+}
+
+/* The branches led to a leaf that begins at or above the key. Where one of their keys is damaged, the leaf before may hold it, or more of what is above it: that
+ * would be hidden. */
+static void go_back(struct silt_page_cursor *c, struct silt_view key)
+{
+    struct silt_page_cursor before = *c;
+    while (silt_page_step(&before, -1) == SILT_OK &&
+           silt_view_compare(silt_page_key(&before), key) >= 0)
+        *c = before;
+    c->passed = silt_view(NULL, 0);
+    c->astray = false;
 }
 
 enum silt_status silt_page_seek(struct silt_page_cursor *c, const struct silt_pages *pages,
@@ -281,6 +337,9 @@ enum silt_status silt_page_seek(struct silt_page_cursor *c, const struct silt_pa
 {
     c->pages = pages;
     c->numbers = tree->numbers;
+    c->leaf_depth = tree->depth;
+    c->passed = silt_view(NULL, 0);
+    c->astray = false;
     c->depth = 0;
     if (tree->root == NO_PAGE) return tree->entries == 0 ? SILT_END : SILT_ERR_CORRUPT;
     for (uint64_t number = tree->root;;) {
@@ -295,17 +354,15 @@ enum silt_status silt_page_seek(struct silt_page_cursor *c, const struct silt_pa
             number = silt_node_child(silt_page_node(page, *index));
             continue;
         }
-        if (c->depth != tree->depth) return SILT_ERR_CORRUPT;
         *index = lower_bound(page, 0, key);
-        if (*index < silt_page_keys(page)) return SILT_OK;
+        if (*index == 0) go_back(c, key);
+        if (c->at[c->depth - 1].index < silt_page_keys(c->at[c->depth - 1].page)) return SILT_OK;
         *index = silt_page_keys(page) - 1;
-        return silt_page_step(c, 1);
+        enum silt_status status = silt_page_step(c, 1);
+        while (status == SILT_OK && silt_view_compare(silt_page_key(c), key) < 0)
+            status = silt_page_step(c, 1); /* never back behind what was asked for */
+        return status;
     }
-}
-
-struct silt_view silt_page_key(const struct silt_page_cursor *c)
-{
-    return silt_node_key(silt_page_node(c->at[c->depth - 1].page, c->at[c->depth - 1].index));
 }
 
 enum silt_status silt_page_pair(const struct silt_page_cursor *c, struct silt_view *ret_key,

@@ -42,14 +42,18 @@ SILT_MUST_USE enum silt_status silt_pages_tree(const struct silt_pages *pages, c
 struct silt_page_cursor {
     const struct silt_pages *pages;
     bool numbers;
-    size_t depth; /* 0: nowhere */
+    size_t leaf_depth;       /* where its leaves lie, as the record says */
+    struct silt_view passed; /* the last key that was in order */
+    bool astray;             /* the key at hand is not: it is told as damage, and passed by */
+    size_t depth;            /* 0: nowhere */
     struct {
         const uint8_t *page;
         size_t index;
     } at[SILT_PAGE_DEPTH];
 };
 /* The first pair at or above the key. Then its neighbours. SILT_END: none; the place is then behind the last (before the first). Fails with
- * SILT_ERR_CORRUPT. Views lie in the map. */
+ * SILT_ERR_CORRUPT, also where a neighbour's key is not above (below) the one before: a torn copy may lead in circles, and a walk that goes by keys
+ * comes to its end. Views lie in the map. */
 SILT_MUST_USE enum silt_status silt_page_seek(struct silt_page_cursor *cursor,
                                               const struct silt_pages *pages,
                                               const struct silt_tree *tree, struct silt_view key);
@@ -74,6 +78,16 @@ struct silt_page_fault {
 typedef void silt_page_found(void *ctx, const struct silt_page_fault *fault);
 SILT_MUST_USE enum silt_status silt_pages_audit(const struct silt_pages *pages,
                                                 silt_page_found *found, void *ctx);
+
+/* store_roots.c: false in `newest`: the meta page is not the last commit's, though it may be whole in itself. wrong: roots of named trees that are not of this
+ * snapshot. A damaged page is not told here. */
+#define SILT_ROOTS_MAX 16
+struct silt_roots {
+    bool newest;
+    size_t wrong_count;
+    uint64_t wrong[SILT_ROOTS_MAX];
+};
+void silt_pages_roots(const struct silt_pages *pages, struct silt_roots *ret);
 
 /* For the audit: a page of a tree, checked by itself, and its parts. NULL, false: damage. */
 const uint8_t *silt_page_of_tree(const struct silt_pages *pages, uint64_t number, bool numbers);

@@ -79,7 +79,8 @@ static enum silt_status place_info(struct silt_kv_txn *txn, uint64_t life, struc
     enum silt_status status = silt_segment_peek(place->pair.value, &info, err);
     if (status == SILT_OK &&
         (!keyed || info.life != life || key_life != life || !silt_namespace_equal(info.ns, ns) ||
-         !silt_wire_id_equal(info.first, first) || silt_wire_id_less(info.last, info.first)))
+         !silt_namespace_equal(key_ns, ns) || !silt_wire_id_equal(info.first, first) ||
+         silt_wire_id_less(info.last, info.first)))
         status = silt_fail(err, SILT_ERR_CORRUPT, "a segment's header does not fit its key");
     if (status == SILT_OK) {
         place->info = info;
@@ -99,18 +100,39 @@ static bool of_life(struct silt_view key, uint64_t life)
     return key.len >= 8 && silt_get_be64(key.at) == life;
 }
 
+/* Does it hold the id, or lie behind it in the direction of the walk? */
+static bool reaches(const struct silt_segment_info *info, struct silt_wire_id id,
+                    enum silt_seek seek)
+{
+    return seek == SILT_SEEK_FORWARD ? !silt_wire_id_less(info->last, id)
+                                     : !silt_wire_id_less(id, info->first);
+}
+
+/* The neighbour is another life's by its key. Where its value says that it is ours, the key is damaged: to call this the end would hide it. */
+static enum silt_status end_of_life(uint64_t life, struct silt_wire_id id, enum silt_seek seek,
+                                    struct silt_segment_place *place, struct silt_err *err)
+{
+    struct silt_segment_info info;
+    if (silt_segment_peek(place->pair.value, &info, NULL) != SILT_OK || info.life != life ||
+        !reaches(&info, id, seek))
+        return SILT_END;
+    place->info = info;
+    return silt_fail(err, SILT_ERR_CORRUPT, "a segment's key names another life");
+}
+
 /* The segment whose first id is the highest at or below the given one. SILT_END: none. Where LMDB itself cannot go on, the
  * range says that nothing beyond the id can be reached from here. */
 static enum silt_status place_below(struct silt_kv_txn *txn, uint64_t life,
                                     struct silt_namespace ns, struct silt_wire_id id,
-                                    struct silt_segment_place *ret, struct silt_err *err)
+                                    enum silt_seek seek, struct silt_segment_place *ret,
+                                    struct silt_err *err)
 {
     struct silt_key key = silt_key_segment(life, ns, id);
     *ret = (struct silt_segment_place){.info = {.life = life, .ns = ns, .last = id}};
     enum silt_status status =
         silt_kv_at_or_below(txn, SILT_DB_SEGMENTS, silt_key_view(&key), &ret->pair, err);
     if (status != SILT_OK) return status;
-    if (!of_life(ret->pair.key, life)) return SILT_END;
+    if (!of_life(ret->pair.key, life)) return end_of_life(life, id, seek, ret, err);
     return place_info(txn, life, ns, ret, err);
 }
 
@@ -124,7 +146,7 @@ static enum silt_status place_above(struct silt_kv_txn *txn, uint64_t life,
     enum silt_status status =
         silt_kv_at_or_above(txn, SILT_DB_SEGMENTS, silt_key_view(&key), &ret->pair, err);
     if (status != SILT_OK) return status;
-    if (!of_life(ret->pair.key, life)) return SILT_END;
+    if (!of_life(ret->pair.key, life)) return end_of_life(life, id, SILT_SEEK_FORWARD, ret, err);
     return place_info(txn, life, ns, ret, err);
 }
 
@@ -160,7 +182,7 @@ enum silt_status silt_txn_segment(struct silt_kv_txn *txn, uint64_t life, struct
                                   struct silt_wire_id id, enum silt_seek seek,
                                   struct silt_segment_place *ret, struct silt_err *err)
 {
-    enum silt_status status = place_below(txn, life, ns, id, ret, err);
+    enum silt_status status = place_below(txn, life, ns, id, seek, ret, err);
     bool reached = status == SILT_END || ret->pair.key.at;
     /* A damaged one may reach as far as the next one's first id: it is the answer for every id up to there. */
     if (reached && seek == SILT_SEEK_FORWARD &&
@@ -169,7 +191,13 @@ enum silt_status silt_txn_segment(struct silt_kv_txn *txn, uint64_t life, struct
         reached = status == SILT_END || ret->pair.key.at;
     }
     if (!reached) range_of_lost_page(txn, life, id, seek, &ret->info);
-    return status;
+    if (status == SILT_END || reaches(&ret->info, id, seek)) return status;
+    /* Damaged keys may lead back: a walk that believed them would never end. */
+    ret->info.first = seek == SILT_SEEK_FORWARD ? id : SILT_WIRE_ID_MIN;
+    ret->info.last = seek == SILT_SEEK_FORWARD ? SILT_WIRE_ID_MAX : id;
+    return status == SILT_OK
+               ? silt_fail(err, SILT_ERR_CORRUPT, "a segment stands in another one's place")
+               : status;
 }
 
 /* ---- streams ---- */
