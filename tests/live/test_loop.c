@@ -1,4 +1,4 @@
-/* The loop on a real server: streams that come while it runs, a server that goes and comes back, thousands of quiet ones. */
+/* The loop on a real server: streams that come while it runs, a server that goes and comes back. */
 #include "siltd_help.h"
 
 START_TEST(loop__a_stream_that_comes_while_it_runs_is_found)
@@ -78,41 +78,7 @@ START_TEST(loop__one_bad_stream_does_not_hold_up_the_others)
 }
 END_TEST
 
-static long long looks(struct daemon *d)
-{
-    const char *line = test_server_info(&d->server, "commandstats", "cmdstat_xinfo|stream");
-    const char *calls = strstr(line, "calls=");
-    return calls ? atoll(calls + 6) : 0;
-}
-
-/* At rest a stream is looked at again after nine tenths of idle-look at the soonest, less a quarter of a second of company: here 2450 ms; with a
- * thousand streams and 30s fewer than 40 looks a second. */
-START_TEST(loop__quiet_streams_are_hardly_looked_at)
-{
-    struct daemon d;
-    start_server(&d, "idle-look: 3s\n",
-                 "- { match: 's*', fold-delay: 100ms, keep: { entries: 5 } }\n");
-    for (int i = 0; i < 100; i++) {
-        char key[16];
-        snprintf(key, sizeof key, "s%d", i);
-        add_entries(&d, key, 2);
-    }
-    start_siltd(&d);
-    TEST_WAIT(stream_number("s99", "folded_entries") == 2, 20000);
-    /* All have come to rest when the pauses have doubled to the limit. */
-    TEST_WAIT(stream_number("s0", "next_look_ms") > 2400, 30000);
-    TEST_WAIT(stream_number("s99", "looked_ms_ago") > 1500, 30000);
-    long long before = looks(&d), began = test_now_ms();
-    TEST_WAIT(test_now_ms() - began >= 5000, 20000);
-    long long made = looks(&d) - before, took = test_now_ms() - began;
-    ck_assert_msg(made > 0 && made <= 100 * (took / 2450 + 1), "%lld looks in %lld ms", made, took);
-    ck_assert_int_eq(end_siltd(&d, SIGTERM), 0);
-    test_server_release(&d.server);
-}
-END_TEST
-
 TEST_MAIN(loop__a_stream_that_comes_while_it_runs_is_found,
           loop__it_waits_for_a_server_that_is_not_there_yet,
           loop__a_server_that_goes_and_comes_back_is_gone_on_with,
-          loop__one_bad_stream_does_not_hold_up_the_others,
-          loop__quiet_streams_are_hardly_looked_at)
+          loop__one_bad_stream_does_not_hold_up_the_others)
