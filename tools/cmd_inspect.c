@@ -243,8 +243,7 @@ static enum silt_status draw_archive(struct drawing *drawing)
 static enum silt_status draw_live(struct drawing *drawing, struct silt_wire_id last)
 {
     const struct silt_stream_row *row = drawing->survey->row;
-    struct silt_page_request request = {
-        .key = row->name, .to = last};
+    struct silt_page_request request = {.key = row->name, .to = last};
     struct silt_page page = {0};
     enum silt_status status = SILT_OK;
     bool more = !row->folded_any || silt_wire_id_next(row->watermark, &request.from);

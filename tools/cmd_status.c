@@ -12,7 +12,7 @@ const struct silt_verb_text silt_text_status = {
         "its watermark as id and instant, who holds the floor, gaps, and the last error.\n\n"
         "A running siltd is asked over the control socket of the settings; otherwise the archive and the server are "
         "read, and that is said. The exit code is 1 when something is found: a gap, a stream that is held, failing, "
-        "left alone, or behind.",
+        "left alone, behind, or not looked at for a minute.",
     .examples = "silt status\n"
                 "silt status 'emq:{game}:stream:feed' --json",
 };
@@ -35,11 +35,16 @@ static bool is_state(const struct silt_seen *seen, const char *state)
 
 static void judge(struct board *board, struct silt_seen *seen, bool siltd_runs)
 {
-    bool slow = siltd_runs && seen->lag_ms != SILT_UNKNOWN && seen->lag_ms > BEHIND_MS &&
+    /* Progress is what counts, not that somebody answers (field report K1): what siltd saw long ago has grown older since, and a look long overdue is none. */
+    uint64_t ago = seen->looked_ms_ago != SILT_UNKNOWN ? seen->looked_ms_ago : 0;
+    bool slow = siltd_runs && seen->lag_ms != SILT_UNKNOWN && seen->lag_ms + ago > BEHIND_MS &&
                 seen->lag_entries > 0;
+    bool stalled = siltd_runs && seen->next_look_ms == 0 && ago > BEHIND_MS;
     if (slow && is_state(seen, "ok")) snprintf(seen->state, sizeof seen->state, "behind");
+    if (stalled && is_state(seen, "ok")) snprintf(seen->state, sizeof seen->state, "stalled");
     seen->finding = is_state(seen, "held") || is_state(seen, "failing") ||
                     is_state(seen, "ambiguous") || is_state(seen, "behind") ||
+                    is_state(seen, "stalled") ||
                     (seen->gap_entries != SILT_UNKNOWN && seen->gap_entries > 0) || seen->error[0];
     if (seen->finding) board->call->exit_code = SILT_EXIT_FINDING;
 }

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "out.h"
 
+#define PATIENCE_MS \
+    5000 /* siltd answers out of its memory, also in the middle of a pass; only `sync` is to wait */
 #define ANSWER_MAX_BYTES (256u << 20)
 
 static enum silt_status code_of_name(const char *name)
@@ -60,6 +63,12 @@ static enum silt_status receive_line(int fd, struct silt_buf *line, struct silt_
         uint8_t piece[16384];
         ssize_t n = recv(fd, piece, sizeof piece, 0);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            silt_fail(err, SILT_ERR_SERVER_TIMEOUT,
+                      "siltd is there but has not answered within %d ms", PATIENCE_MS);
+            silt_hint(err, "it stands still: is its disk stuck, is the process stopped?");
+            return SILT_ERR_SERVER_TIMEOUT;
+        }
         if (n <= 0 || line->len > ANSWER_MAX_BYTES)
             return silt_fail(err, SILT_ERR_SERVER_NONSENSE,
                              "siltd closed its control socket without an answer");
@@ -104,6 +113,9 @@ enum silt_status silt_control_ask(const char *path, const char *verb, const char
     int fd = -1;
     enum silt_status status = connect_to(path, &fd, err);
     if (status != SILT_OK) return status;
+    struct timeval patience = {PATIENCE_MS / 1000, 0};
+    if (strcmp(verb, "sync") != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     silt_json_open(&request, '{');
     silt_json_name(&request, "verb");
     silt_json_str(&request, verb);

@@ -60,6 +60,8 @@ void silt_seen_of_json(struct silt_seen *seen, const struct silt_json *stream)
     seen->live_entries = number(stream, "live_entries");
     seen->lag_entries = number(stream, "lag_entries");
     seen->lag_ms = number(stream, "lag_ms");
+    seen->looked_ms_ago = number(stream, "looked_ms_ago");
+    seen->next_look_ms = number(stream, "next_look_ms");
     seen->folded_entries = number(stream, "folded_entries");
     seen->trimmed_entries = number(stream, "trimmed_entries");
     seen->foreign_entries = number(stream, "foreign_entries");
@@ -134,6 +136,8 @@ static void from_row(struct silt_seen *seen, const struct silt_stream_row *row)
                                .live_entries = SILT_UNKNOWN,
                                .lag_entries = SILT_UNKNOWN,
                                .lag_ms = SILT_UNKNOWN,
+                               .looked_ms_ago = SILT_UNKNOWN,
+                               .next_look_ms = SILT_UNKNOWN,
                                .folded_entries = row->folded_entries,
                                .trimmed_entries = row->trimmed_entries,
                                .foreign_entries = row->foreign_entries,

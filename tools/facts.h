@@ -17,6 +17,7 @@ struct silt_seen {
     char error[400], hint[240];
     uint64_t life;
     uint64_t live_entries, lag_entries, lag_ms; /* SILT_UNKNOWN */
+    uint64_t looked_ms_ago, next_look_ms;       /* of siltd; SILT_UNKNOWN */
     uint64_t folded_entries, trimmed_entries, foreign_entries, gap_entries, late_entries;
     char folded_at[32], trimmed_at[32];
     bool finding;
