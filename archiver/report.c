@@ -41,6 +41,9 @@ void silt_report_take(struct silt_report *report, const struct silt_work *work, 
         report->folded_at_ms = row->folded_at_ms;
         report->trimmed_at_ms = row->trimmed_at_ms;
         report->verdict = row->verdict;
+        report->verdict_at_ms = row->verdict_at_ms;
+        report->audit = row->audit;
+        report->epoch = row->epoch;
         snprintf(report->reason, sizeof report->reason, "%.*s", (int)row->verdict_reason.len,
                  row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
     }
@@ -159,6 +162,24 @@ static int set_counts(json_t *object, const struct silt_report *report)
            set(object, "trimmed_at", moment(report->trimmed_at_ms));
 }
 
+static json_t *audit_json(const struct silt_report *report)
+{
+    const struct silt_audit *audit = &report->audit;
+    if (report->verdict != SILT_VERDICT_AUDIT_PENDING) return json_null();
+    json_t *object = json_object();
+    int failed = set(object, "cause", json_string(silt_audit_cause_name(audit->cause))) |
+                 set(object, "since", moment(report->verdict_at_ms)) |
+                 set(object, "opened", json_boolean(audit->opened)) |
+                 set(object, "position", silt_report_id(audit->position, report->ns)) |
+                 set(object, "through", silt_report_id(audit->through, report->ns)) |
+                 set(object, "equal", number(audit->equal)) |
+                 set(object, "absent", number(audit->absent)) |
+                 set(object, "conflict", number(audit->conflict));
+    if (!failed) return object;
+    json_decref(object);
+    return NULL;
+}
+
 json_t *silt_report_json(const struct silt_report *report, struct silt_view key,
                          const struct silt_stream_config *config, uint64_t now_ms,
                          uint64_t next_look_ms)
@@ -172,6 +193,8 @@ json_t *silt_report_json(const struct silt_report *report, struct silt_view key,
                  set(object, "ns", plain ? json_null() : json_string(ns.letters)) |
                  set(object, "state", json_string(state_of(report))) | set_place(object, report) |
                  set_counts(object, report) |
+                 set(object, "epoch", report->epoch ? number(report->epoch) : json_null()) |
+                 set(object, "audit", audit_json(report)) |
                  set(object, "verdict", json_string(silt_verdict_name(report->verdict))) |
                  set(object, "reason", text_or_null(report->reason)) |
                  set(object, "error", silt_report_error_json(&report->error, now_ms)) |

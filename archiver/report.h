@@ -7,10 +7,12 @@
  *      "life":N, "incarnation":N, "watermark":ID|null, "custody":ID|null, "live_entries":N, "lag_entries":N, "lag_ms":N,
  *      "threshold":ID|null, "held_by":"nothing"|"retention"|"archive"|"group"|..., "held_name":"..."|null,
  *      "folded_entries":N, "folded_bytes":N, "trimmed_entries":N, "foreign_entries":N, "gap_entries":N, "late_entries":N,
+ *      "epoch":N|null (of its marker, where an adoption raised it), "audit":AUDIT|null,
  *      "verdict":"clear"|..., "reason":"..."|null, "error":ERROR|null, "looked_ms_ago":N|null, "next_look_ms":N,
  *      "folded_at":INSTANT|null, "trimmed_at":INSTANT|null}
  *
  *     STATE is one of "new" (not looked at yet), "ok", "held" (the verdict stops it), "waiting" (its key is not there yet), "failing" (error says why), "ambiguous" (two patterns match; left alone).
+ *     AUDIT, while one is pending: {"cause":"...", "since":INSTANT, "opened":bool, "position":ID, "through":ID, "equal":N, "absent":N, "conflict":N}
  *     ID: {"id":"1767225600002-7", "branded":"EVT..."|null, "instant":"2026-01-01T00:00:00.002Z"}
  *     ERROR: {"code":"SILT_ERR_...", "sentence":"...", "hint":"..."|null, "ms_ago":N (since when)} */
 #ifndef SILT_REPORT_H
@@ -44,6 +46,9 @@ struct silt_report {
         late_entries;
     uint64_t folded_at_ms, trimmed_at_ms; /* server time; 0: never */
     enum silt_verdict verdict;
+    struct silt_audit audit; /* while its verdict is pending */
+    uint64_t verdict_at_ms;
+    uint64_t epoch;
     uint64_t looked_ms; /* monotonic */
     struct silt_report_error error;
 };

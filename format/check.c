@@ -21,6 +21,7 @@ struct checker {
     /* the pair at hand, copied out of its snapshot */
     struct silt_buf key;
     struct silt_buf value;
+    struct silt_buf other; /* a segment that a row leads to */
 
     /* the stream at hand */
     struct silt_stream stream;
@@ -338,9 +339,41 @@ static void check_gaps(struct checker *c)
     }
 }
 
+/* The row names an entry that is there. A segment that is damaged is told as such, not once more for each late entry in it. Rows of one audit
+ * name neighbours, so the segment decoded last mostly has the next one too; a copy that does not may be older, and is loaded again. */
+static enum silt_status check_late_entry(struct checker *c, const struct silt_late_row *late,
+                                         struct silt_err *err)
+{
+    struct silt_segment_info info;
+    struct silt_err why = {0};
+    if (silt_wire_id_less(late->id, c->options->range.from) ||
+        silt_wire_id_less(c->options->range.to, late->id))
+        return SILT_OK;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        size_t index = silt_segment_find(c->segment, late->id);
+        if (silt_segment_info(c->segment)->life == late->life &&
+            index < silt_segment_count(c->segment) &&
+            silt_wire_id_equal(silt_segment_id(c->segment, index), late->id))
+            return SILT_OK;
+        if (attempt > 0) break;
+        enum silt_status status =
+            silt_store_segment(c->store, late->life, c->stream.row.ns, late->id, SILT_SEEK_FORWARD,
+                               &c->other, &info, &why);
+        if (status == SILT_OK)
+            status = silt_segment_open(c->segment, silt_buf_view(&c->other), &why);
+        if (is_damage(status)) return SILT_OK;
+        if (status == SILT_END) break;
+        if (status != SILT_OK) return silt_fail(err, status, "%s", why.sentence);
+    }
+    tell(c, SILT_FINDING_ROW, late->id, late->id,
+         "late entry number %" PRIu64 " is not in the archive", late->number);
+    return SILT_OK;
+}
+
 static enum silt_status check_late(struct checker *c, struct silt_err *err)
 {
     struct silt_key from = silt_key_pair(c->life, 0);
+    uint64_t number = 0;
     for (bool above = false;; above = true) {
         struct silt_late_row late;
         struct silt_err why = {0};
@@ -358,6 +391,14 @@ static enum silt_status check_late(struct checker *c, struct silt_err *err)
         status =
             silt_late_row_decode(silt_buf_view(&c->value), silt_buf_view(&c->key), &late, &why);
         if (status != SILT_OK) tell_row(c, "a late row", &why);
+        if (status == SILT_OK && late.number != ++number) {
+            tell(c, SILT_FINDING_ROW, late.id, late.id,
+                 "late entry number %" PRIu64 " stands where number %" PRIu64 " should",
+                 late.number, number);
+            number = late.number;
+        }
+        if (status == SILT_OK) status = check_late_entry(c, &late, err);
+        if (status < 0 && !is_damage(status)) return status;
         memcpy(from.at, c->key.at, from.len);
     }
 }
@@ -384,6 +425,24 @@ static void check_watermark(struct checker *c)
              "the archive reaches beyond its watermark");
 }
 
+/* A fork's two rows say the same, its parent was given out before it, and nothing of the life lies below where it forked off: that is its parent's. */
+static void check_fork(struct checker *c, const struct silt_fork_row *fork)
+{
+    struct silt_fork_row again = {0};
+    struct silt_segment_info info;
+    if (silt_store_fork_after(c->store, fork->stream, c->life - 1, &again, NULL) != SILT_OK ||
+        again.life != fork->life || again.parent != fork->parent ||
+        !silt_wire_id_equal(again.fork, fork->fork))
+        tell(c, SILT_FINDING_ROW, fork->fork, fork->fork,
+             "the stream's list of forks does not have life %" PRIu64 " as its own row does",
+             c->life);
+    if (silt_store_segment(c->store, c->life, c->stream.row.ns, SILT_WIRE_ID_MIN, SILT_SEEK_FORWARD,
+                           &c->other, &info, NULL) == SILT_OK &&
+        silt_wire_id_less(info.first, fork->fork))
+        tell(c, SILT_FINDING_ROW, info.first, fork->fork,
+             "life %" PRIu64 " holds entries below the fork where it begins", c->life);
+}
+
 /* The parent of the life at hand. SILT_END: it is a first life, or nobody can tell. */
 static enum silt_status find_parent(struct checker *c, uint64_t *ret, struct silt_err *err)
 {
@@ -391,14 +450,17 @@ static enum silt_status find_parent(struct checker *c, uint64_t *ret, struct sil
     struct silt_err why = {0};
     enum silt_status status = silt_store_fork(c->store, c->life, &fork_row, &why);
     if (status == SILT_OK && (fork_row.life != c->life || fork_row.parent >= c->life ||
-                              fork_row.stream != c->stream.row.number))
+                              fork_row.parent == 0 || fork_row.stream != c->stream.row.number))
         status = silt_fail(&why, SILT_ERR_CORRUPT, "it leads nowhere");
     if (is_damage(status)) {
         tell_row(c, "a fork row", &why);
         c->damaged = true;
         return SILT_END;
     }
-    if (status == SILT_OK) *ret = fork_row.parent;
+    if (status == SILT_OK) {
+        check_fork(c, &fork_row);
+        *ret = fork_row.parent;
+    }
     return status < 0 ? silt_fail(err, status, "%s", why.sentence) : status;
 }
 
@@ -653,6 +715,7 @@ enum silt_status silt_check(struct silt_store *store, const struct silt_check_op
     status = silt_segment_new(&c.segment);
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     status = options->stream.len > 0 ? check_one(&c, err) : check_streams(&c, err);
+    silt_buf_release(&c.other);
     silt_segment_free(c.segment);
     silt_buf_release(&c.key);
     silt_buf_release(&c.value);

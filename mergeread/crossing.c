@@ -53,7 +53,7 @@ static enum silt_status look_for_late(struct silt_cursor *cursor, struct silt_er
 static enum silt_status late_entries(struct silt_cursor *cursor, bool first, struct silt_err *err)
 {
     uint64_t counter = cursor->stream.row.late_entries;
-    if (counter == cursor->late_counter) return SILT_OK;
+    if (counter == cursor->late_counter || cursor->late_walk) return SILT_OK;
     enum silt_status status = first && !cursor->resumed
                                   ? silt_store_late_highest(cursor->history->store, cursor->at.life,
                                                             &cursor->at.late, err)

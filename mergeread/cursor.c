@@ -9,6 +9,7 @@ void silt_cursor_close(struct silt_cursor *cursor)
     silt_page_release(&cursor->page);
     silt_stream_release(&cursor->stream);
     silt_gaps_release(&cursor->gaps);
+    silt_late_segment_free(cursor->late_segment);
     silt_buf_release(&cursor->key);
     silt_free(cursor);
 }
@@ -127,6 +128,8 @@ enum silt_status silt_cursor_archive_step(struct silt_cursor *cursor, struct sil
 static enum silt_status tell_late(struct silt_cursor *cursor, struct silt_item *ret)
 {
     *ret = cursor->late;
+    ret->late_after = cursor->at.late;
+    ret->late_number = cursor->late_told;
     cursor->at.late = cursor->late_told;
     cursor->late_due = false;
     return SILT_OK;
@@ -156,6 +159,7 @@ enum silt_status silt_cursor_next(struct silt_cursor *cursor, struct silt_item *
         give_archived(cursor, ret);
         return SILT_OK;
     }
+    if (cursor->late_walk) return silt_cursor_late_next(cursor, ret, err);
     cursor->deadline_ms =
         cursor->follow_wait_ms == 0 ? 0 : silt_now_ms() + (int64_t)cursor->follow_wait_ms;
     for (;;) {

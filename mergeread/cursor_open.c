@@ -18,6 +18,10 @@ static enum silt_status check_options(const struct silt_cursor_options *options,
         return silt_fail(err, SILT_ERR_USAGE, "follow and reverse exclude each other");
     if (options->follow && options->to != NULL)
         return silt_fail(err, SILT_ERR_USAGE, "follow has no end: leave out \"to\"");
+    if (options->late && (options->follow || options->reverse))
+        return silt_fail(err, SILT_ERR_USAGE,
+                         "late entries are given in the order in which they came: not with %s",
+                         options->follow ? "follow" : "reverse");
     if (options->page_entries > PAGE_ENTRIES_MAX)
         return silt_fail(err, SILT_ERR_USAGE, "a page has at most %u entries", PAGE_ENTRIES_MAX);
     if (options->ids != SILT_IDS_LEARN && options->ids != SILT_IDS_WIRE &&
@@ -44,7 +48,8 @@ static enum silt_status take_options(struct silt_cursor *cursor,
         options->page_entries != 0 ? options->page_entries : PAGE_ENTRIES_DEFAULT;
     cursor->cancelled = options->cancelled;
     cursor->cancelled_ctx = options->cancelled_ctx;
-    cursor->archive_only = cursor->history->conn == NULL;
+    cursor->late_walk = cursor->at.late_walk = cursor->at.above_all = options->late;
+    cursor->archive_only = cursor->history->conn == NULL || options->late;
     cursor->at.reverse = options->reverse;
     cursor->at.key_hash = silt_checksum(silt_buf_view(&cursor->key), HASH_SEED);
     cursor->at.archive_hash = cursor->history->archive_hash;
@@ -84,6 +89,7 @@ static enum silt_status bounds(struct silt_cursor *cursor,
                                   &cursor->range.to, err);
     if (status == SILT_OK) status = silt_range_check(cursor->range, err);
     if (status != SILT_OK) return status;
+    if (cursor->late_walk) return SILT_OK; /* only a position says what lay behind */
     /* The place is exclusive: all below `from`, or all above `to`, counts as passed. */
     if (cursor->reverse)
         cursor->at.above_all = !silt_wire_id_next(cursor->range.to, &cursor->at.id);
@@ -99,6 +105,18 @@ static enum silt_status another(struct silt_err *err, const char *what)
     return SILT_ERR_POSITION;
 }
 
+/* What lay behind the place when the position was taken; a backward walk that had not begun had passed nothing. */
+static void resume_late(struct silt_position *at, const struct silt_position *old)
+{
+    at->reverse = old->reverse;
+    at->id = old->id;
+    at->above_all = old->above_all;
+    if (!old->late_walk && old->reverse && old->above_all) {
+        at->id = SILT_WIRE_ID_MAX;
+        at->above_all = false;
+    }
+}
+
 /* Goes on behind the position, unless the bounds begin later still. */
 static enum silt_status resume(struct silt_cursor *cursor, const char *text, struct silt_err *err)
 {
@@ -108,11 +126,20 @@ static enum silt_status resume(struct silt_cursor *cursor, const char *text, str
     if (old.key_hash != at->key_hash) return another(err, "stream");
     if (old.archive_hash != at->archive_hash && old.archive_hash != 0)
         return another(err, "archive");
+    if (old.late_walk && !cursor->late_walk) {
+        silt_fail(err, SILT_ERR_POSITION, "the position is one of a walk over late entries alone");
+        silt_hint(err, "it goes on in such a walk: silt read --late");
+        return SILT_ERR_POSITION;
+    }
     cursor->resumed = true;
     at->life = old.life;
     at->changed_to = old.changed_to;
     at->late = old.late;
     at->saw_marker = old.saw_marker;
+    if (cursor->late_walk) {
+        resume_late(at, &old);
+        return SILT_OK;
+    }
     bool later;
     if (cursor->reverse)
         later = !old.above_all && (at->above_all || !silt_wire_id_less(at->id, old.id));
@@ -206,6 +233,9 @@ static enum silt_status open_cursor(struct silt_cursor *cursor,
     }
     if (status == SILT_OK) status = choose_life(cursor, options->life, err);
     if (status == SILT_OK) status = silt_cursor_snapshot(cursor, err);
+    if (cursor->at.late < options->late_after && cursor->late_walk)
+        cursor->at.late = options->late_after;
+    if (cursor->late_walk) cursor->late_told = cursor->at.late;
     if (status == SILT_OK && !cursor->known) status = ask_server(cursor, err);
     return status;
 }

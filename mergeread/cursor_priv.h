@@ -24,6 +24,8 @@ struct silt_history {
 
 /* A place in a stream's history, as its text form carries it. */
 struct silt_position {
+    bool
+        late_walk; /* over late entries alone, up to number `late`; of those, id bounds what lay behind (above_all: all of them did) */
     bool reverse;
     bool above_all;         /* a reverse walk that has not begun */
     struct silt_wire_id id; /* forward: all up to it is passed; reverse: all from it on */
@@ -110,6 +112,9 @@ struct silt_cursor {
     uint64_t late_told;    /* highest number that the pending item will have told */
     struct silt_item late;
     bool late_due;
+    bool
+        late_walk; /* nothing but late entries is given, in the order of their numbers; late_told: how far the walk is */
+    struct silt_late_segment *late_segment; /* the one that the last of them was in */
 };
 
 /* ---- crossing.c ---- */
@@ -125,6 +130,13 @@ SILT_MUST_USE enum silt_status silt_cursor_fetch(struct silt_cursor *cursor,
                                                  struct silt_err *err);
 /* Waits until there may be more, at most until cursor->deadline_ms. SILT_END: the deadline passed. */
 SILT_MUST_USE enum silt_status silt_cursor_wait(struct silt_cursor *cursor, struct silt_err *err);
+
+/* ---- cursor_late.c ---- */
+
+/* One step of the walk over late entries. */
+SILT_MUST_USE enum silt_status silt_cursor_late_next(struct silt_cursor *cursor,
+                                                     struct silt_item *ret, struct silt_err *err);
+void silt_late_segment_free(struct silt_late_segment *segment);
 
 /* ---- gaps.c ---- */
 

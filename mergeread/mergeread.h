@@ -73,6 +73,10 @@ struct silt_cursor_options {
     uint64_t limit; /* entries; 0: all */
     uint64_t life;  /* 0: the newest life; another one reads the archive only */
     bool
+        late; /* only the life's late entries, in the order in which they came: the archive alone; not with reverse or follow. With resume: those behind that
+                  position that it had not been told of; a position of such a walk goes on in it */
+    uint64_t late_after; /* with late: only those numbered above it */
+    bool
         skip_damaged; /* give damage as an item and go on; else next fails with SILT_ERR_CORRUPT (calling it again goes on, too) */
     uint32_t page_entries;        /* one XRANGE; 0: 1000 */
     bool (*cancelled)(void *ctx); /* asked while waiting; NULL: never */
@@ -84,7 +88,7 @@ enum silt_item_kind {
     SILT_ITEM_ENTRY = 0,
     SILT_ITEM_GAP, /* entries known to have been removed by somebody else before they were folded */
     SILT_ITEM_DAMAGE, /* a damaged segment was stepped over (skip_damaged) */
-    SILT_ITEM_LATE    /* late_count entries entered the history behind this cursor */
+    SILT_ITEM_LATE /* count entries entered the history behind this cursor, between first and last: a cursor with late, late_after and these bounds gives them */
 };
 enum silt_tier { SILT_TIER_ARCHIVE = 0, SILT_TIER_LIVE };
 
@@ -94,11 +98,14 @@ struct silt_item {
     enum silt_tier tier;
     bool foreign; /* in a branded stream: not an entry of its own brand */
     uint64_t life;
-    struct silt_wire_id first; /* GAP, DAMAGE: the range, inclusive */
+    struct silt_wire_id first; /* GAP, DAMAGE, LATE: the range, inclusive */
     struct silt_wire_id last;
     uint64_t count; /* GAP: how many at least; LATE: how many; 0: unknown */
     bool count_is_exact;
-    const char *cause; /* GAP: trimmed, deleted, ...; static text */
+    const char *cause;   /* GAP: trimmed, deleted, ...; static text */
+    uint64_t late_after; /* LATE: they are numbered above it */
+    uint64_t
+        late_number; /* LATE: up to this number; ENTRY of a cursor with late: its number; else 0 */
 };
 
 /* Owns: *ret, silt_cursor_close. Sends nothing for a refused bound. Fails with SILT_ERR_WINDOW, the id codes, SILT_ERR_POSITION, SILT_ERR_UNKNOWN_STREAM (neither

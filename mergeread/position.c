@@ -1,5 +1,5 @@
 /* A place as text: fields between full stops, closed by a checksum over all of them, so that no byte can change unnoticed.
- * s1.<f|b>.<key>.<archive>.<life>.<changed to>.<id|+>.<gaps>.<late>.<marker>.<base id|->.<accounted>.<object>.<check> */
+ * s1.<f|b, of a walk over late entries alone l|m>.<key>.<archive>.<life>.<changed to>.<id|+>.<gaps>.<late>.<marker>.<base id|->.<accounted>.<object>.<check> */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,19 +8,21 @@
 #define CHECK_SEED 0x73696c74706f7331ULL /* "siltpos1" */
 #define CHECK_LEN 16
 
+static const char kinds[2][2] = {{'f', 'b'}, {'l', 'm'}};
+
 size_t silt_position_format(const struct silt_position *position, char ret[SILT_POSITION_TEXT])
 {
     char id[SILT_WIRE_ID_TEXT] = "+", base[SILT_WIRE_ID_TEXT] = "-";
     if (!position->above_all) silt_wire_id_format(position->id, id);
     if (position->has_base) silt_wire_id_format(position->base, base);
-    int len =
-        snprintf(ret, SILT_POSITION_TEXT,
-                 "s1.%c.%016" PRIx64 ".%016" PRIx64 ".%" PRIu64 ".%" PRIu64 ".%s.%" PRIu64
-                 ".%" PRIu64 ".%d.%s.%" PRIu64 ".%08" PRIx32 ".",
-                 position->reverse ? 'b' : 'f', position->key_hash, position->archive_hash,
-                 position->life, position->changed_to, id, position->gaps_given, position->late,
-                 position->saw_marker, base, position->has_base ? position->accounted : 0,
-                 position->has_base ? position->fingerprint : 0);
+    int len = snprintf(ret, SILT_POSITION_TEXT,
+                       "s1.%c.%016" PRIx64 ".%016" PRIx64 ".%" PRIu64 ".%" PRIu64 ".%s.%" PRIu64
+                       ".%" PRIu64 ".%d.%s.%" PRIu64 ".%08" PRIx32 ".",
+                       kinds[position->late_walk][position->reverse], position->key_hash,
+                       position->archive_hash, position->life, position->changed_to, id,
+                       position->gaps_given, position->late, position->saw_marker, base,
+                       position->has_base ? position->accounted : 0,
+                       position->has_base ? position->fingerprint : 0);
     uint64_t check = silt_checksum(silt_view(ret, (size_t)len), CHECK_SEED);
     len += snprintf(ret + len, SILT_POSITION_TEXT - (size_t)len, "%016" PRIx64, check);
     return (size_t)len;
@@ -75,9 +77,10 @@ static bool take_fields(struct silt_view text, struct silt_position *position)
     bool none;
     uint64_t marker, object;
     if (!take(&text, &field) || !silt_view_equal(field, silt_view_str("s1"))) return false;
-    if (!take(&text, &field) || field.len != 1 || (field.at[0] != 'f' && field.at[0] != 'b'))
-        return false;
-    position->reverse = field.at[0] == 'b';
+    if (!take(&text, &field) || field.len != 1) return false;
+    position->reverse = field.at[0] == 'b' || field.at[0] == 'm';
+    position->late_walk = field.at[0] == 'l' || field.at[0] == 'm';
+    if (field.at[0] != (uint8_t)kinds[position->late_walk][position->reverse]) return false;
     if (!take_hex(&text, 16, &position->key_hash) ||
         !take_hex(&text, 16, &position->archive_hash) || !take_number(&text, &position->life) ||
         !take_number(&text, &position->changed_to) ||

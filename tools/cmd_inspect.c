@@ -1,5 +1,6 @@
 /* silt inspect: what is stored, how well it packs, when it happened. */
 #include "command.h"
+#include "inspect_rows.h"
 #include "look.h"
 #include "survey.h"
 #include "timeline.h"
@@ -7,6 +8,11 @@
 static const struct silt_option options[] = {
     {"segments", NULL, "each segment on a line of its own"},
     {"timeline", NULL, "entries over time, and where they lie: archive, live or both"},
+    {"lives", NULL,
+     "every life of a stream: where it forked off, and what the archive holds of it"},
+    {"gaps", NULL, "every recorded gap, of all lives"},
+    {"forks", NULL, "where a life forked off from which, and when that was noticed"},
+    {"late", NULL, "the late entries, by life and number"},
     {NULL, NULL, NULL},
 };
 
@@ -17,15 +23,20 @@ const struct silt_verb_text silt_text_inspect = {
         "stored, the ratio of the two, the first and the last id, from headers and rows.\n\n"
         "--timeline draws how many entries lie in each stretch of time, and where: in the archive, on the server, or in both, "
         "where a server is named. Gaps are marked.\n\n"
+        "--lives, --gaps, --forks and --late list what happened to a stream: a life forks off where its key came back with other entries under ids that were archived "
+        "already; a gap is a range of which somebody else removed entries before they were archived; a late entry came into the archive below the watermark.\n\n"
         "With --json the archive is one object, and each stream another.",
     .examples = "silt inspect --archive /var/lib/silt\n"
-                "silt inspect quakes --timeline",
+                "silt inspect quakes --timeline\n"
+                "silt inspect --lives --gaps",
 };
 
 struct inspection {
     struct silt_call *call;
     struct silt_session session;
     bool segments, timeline;
+    bool at_length; /* one block a stream, not one line of a table */
+    struct silt_rows_wanted rows;
     struct silt_table table;
     uint64_t streams;
 };
@@ -395,7 +406,10 @@ static enum silt_status show_json(struct inspection *in, const struct silt_surve
     }
     json_gaps(out, survey);
     if (in->segments) json_segments(out, survey);
-    enum silt_status status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
+    enum silt_status status =
+        silt_rows_json(out, in->session.store, row, &in->rows, &in->call->err);
+    if (status != SILT_OK) return status;
+    status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
     if (status == SILT_OK) {
         silt_json_name(out, "timeline");
         silt_timeline_json(out, &timeline);
@@ -411,7 +425,10 @@ static enum silt_status show_alone(struct inspection *in, const struct silt_surv
     show_block(in, survey);
     show_gaps(in, survey);
     if (in->segments) show_segments(in, survey);
-    enum silt_status status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
+    enum silt_status status =
+        silt_rows_show(&in->call->out, in->session.store, survey->row, &in->rows, &in->call->err);
+    if (status != SILT_OK) return status;
+    status = in->timeline ? draw(in, survey, &timeline) : SILT_END;
     if (status == SILT_OK) {
         silt_out_text(&in->call->out, "\n");
         silt_timeline_show(&in->call->out, &timeline);
@@ -426,7 +443,7 @@ static enum silt_status inspect_stream(struct inspection *in, const struct silt_
     enum silt_status status = silt_survey_take(in->session.store, row, &survey, &in->call->err);
     if (status == SILT_OK && in->call->json)
         status = show_json(in, &survey);
-    else if (status == SILT_OK && (in->call->arg_count > 0 || in->segments || in->timeline))
+    else if (status == SILT_OK && in->at_length)
         status = show_alone(in, &survey);
     else if (status == SILT_OK)
         add_row(in, &survey);
@@ -473,6 +490,12 @@ enum silt_status silt_cmd_inspect(struct silt_call *call)
     struct inspection in = {.call = call,
                             .segments = silt_call_option(call, "segments") != NULL,
                             .timeline = silt_call_option(call, "timeline") != NULL};
+    in.rows = (struct silt_rows_wanted){.lives = silt_call_option(call, "lives") != NULL,
+                                        .forks = silt_call_option(call, "forks") != NULL,
+                                        .gaps = silt_call_option(call, "gaps") != NULL,
+                                        .late = silt_call_option(call, "late") != NULL};
+    in.at_length = call->arg_count > 0 || in.segments || in.timeline || in.rows.lives ||
+                   in.rows.forks || in.rows.gaps || in.rows.late;
     enum silt_status status = inspect(&in);
     silt_buf_release(&in.table.cells);
     silt_session_release(&in.session);

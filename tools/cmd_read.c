@@ -17,6 +17,10 @@ static const struct silt_option options[] = {
     {"reverse", NULL, "newest first"},
     {"follow", NULL, "at the end wait for new entries; ends with an interrupt"},
     {"resume", "POS", "go on behind a position that an earlier read told"},
+    {"life", "N", "this life of the stream; an older one is read out of the archive alone"},
+    {"late", NULL,
+     "only the life's late entries, in the order in which they came, out of the archive"},
+    {"after", "N", "with --late: only those numbered above N"},
     {"count", NULL, "only how many there are"},
     SILT_READING_OPTIONS,
     {"skip-damaged", NULL, "step over a damaged segment, say so, and go on"},
@@ -33,6 +37,11 @@ const struct silt_verb_text silt_text_read = {
         "In text an entry is one line: its id, its instant, its fields; with --json an object "
         "{\"id\", \"branded\", \"fields\", \"tier\"}. A gap (entries that somebody else removed before they were archived) "
         "and a damaged segment stand in their place, on stderr in text, as objects {\"gap\"} and {\"damage\"} in JSON, and make the exit code 1.\n\n"
+        "Entries that came into the archive late, below the watermark (after a failover, say), stand in their place like all others. For those that came behind "
+        "a reader's place each has a number: a read that meets them tells how many and how to read just these. --late gives them alone, with --resume POS those "
+        "behind that position that it had not been told of.\n\n"
+        "A stream has several lives when its key came back with other entries under the ids that were archived already: see silt inspect --lives. The newest "
+        "one is read, below its fork its parent; --life reads another one.\n\n"
         "When a limit ends the walk, or an interrupt, or a failure, the position to --resume from is told on stderr.",
     .examples = "silt read quakes --window 2018-02-01..2018-02-02\n"
                 "silt read 'emq:{game}:stream:feed' --since 2h --follow --json\n"
@@ -86,6 +95,10 @@ static enum silt_status check_clashes(struct silt_call *call)
                                            {"limit", "count"},
                                            {"resume", "count"},
                                            {"reverse", "count"},
+                                           {"late", "follow"},
+                                           {"late", "reverse"},
+                                           {"late", "count"},
+                                           {"life", "follow"},
                                            {"archive-only", "allow-archive-only"}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (silt_call_option(call, pairs[i][0]) && silt_call_option(call, pairs[i][1]))
@@ -119,6 +132,20 @@ static enum silt_status parse_window(struct reading *reading, const char *text)
     return SILT_OK;
 }
 
+/* --life, --late and --after. */
+static enum silt_status parse_lives(struct silt_call *call, struct silt_cursor_options *what)
+{
+    const char *life = silt_call_option(call, "life"), *after = silt_call_option(call, "after");
+    what->late = silt_call_option(call, "late") != NULL;
+    if (life && (!silt_parse_u64(silt_view_str(life), &what->life) || what->life == 0))
+        return silt_fail(&call->err, SILT_ERR_USAGE, "--life is a number from 1, not '%s'", life);
+    if (after && !what->late)
+        return silt_fail(&call->err, SILT_ERR_USAGE, "--after goes with --late");
+    if (after && !silt_parse_u64(silt_view_str(after), &what->late_after))
+        return silt_fail(&call->err, SILT_ERR_USAGE, "--after is a number, not '%s'", after);
+    return SILT_OK;
+}
+
 static enum silt_status parse_options(struct reading *reading)
 {
     struct silt_call *call = reading->call;
@@ -135,6 +162,8 @@ static enum silt_status parse_options(struct reading *reading)
     what->cancelled = is_interrupted;
     if (limit && (!silt_parse_u64(silt_view_str(limit), &what->limit) || what->limit == 0))
         return silt_fail(&call->err, SILT_ERR_USAGE, "--limit is a number from 1, not '%s'", limit);
+    enum silt_status status = parse_lives(call, what);
+    if (status != SILT_OK) return status;
     if (window) return parse_window(reading, window);
     return since ? parse_since(reading, since) : SILT_OK;
 }
@@ -175,6 +204,19 @@ static void give_gap(struct reading *reading, const struct silt_item *item)
     silt_json_end_line(out);
 }
 
+/* Just these are the ones between the two ids that came after the number. */
+static void tell_late(const struct reading *reading, const struct silt_item *item)
+{
+    char first[SILT_WIRE_ID_TEXT], last[SILT_WIRE_ID_TEXT];
+    bool one = item->count == 1;
+    silt_wire_id_format(item->first, first);
+    silt_wire_id_format(item->last, last);
+    silt_say("%llu late %s behind this place", (unsigned long long)item->count,
+             one ? "entry lies" : "entries lie");
+    fprintf(stderr, "hint: silt read '%s' --late --after %llu --from %s --to %s\n",
+            reading->call->args[0], (unsigned long long)item->late_after, first, last);
+}
+
 static void give_finding(struct reading *reading, const struct silt_item *item)
 {
     char first[SILT_WIRE_ID_TEXT], last[SILT_WIRE_ID_TEXT];
@@ -187,7 +229,7 @@ static void give_finding(struct reading *reading, const struct silt_item *item)
             silt_say("damage: the segment of %s to %s cannot be read and was stepped over", first,
                      last);
         else
-            silt_say("%llu late entries lie behind this place", (unsigned long long)item->count);
+            tell_late(reading, item);
         return;
     }
     silt_json_open(out, '{');
@@ -198,6 +240,9 @@ static void give_finding(struct reading *reading, const struct silt_item *item)
     } else {
         silt_json_name(out, "count");
         silt_json_u64(out, item->count);
+        give_range(out, item);
+        silt_json_name(out, "after");
+        silt_json_u64(out, item->late_after);
     }
     silt_json_close(out, '}');
     silt_json_close(out, '}');
@@ -224,6 +269,10 @@ static void give(struct reading *reading, const struct silt_item *item)
     silt_json_entry(out, &item->entry, reading->ns);
     silt_json_name(out, "tier");
     silt_json_str(out, item->tier == SILT_TIER_ARCHIVE ? "archive" : "live");
+    if (item->late_number != 0) {
+        silt_json_name(out, "late_number");
+        silt_json_u64(out, item->late_number);
+    }
     silt_json_close(out, '}');
     silt_json_end_line(out);
 }
@@ -289,6 +338,20 @@ static enum silt_status walk(struct reading *reading)
     return status < 0 ? status : SILT_OK;
 }
 
+/* An older life is closed: all of it is in the archive, and nothing of it is asked of the server. */
+static bool is_older_life(struct reading *reading)
+{
+    SILT_CLEANUP(silt_stream_release) struct silt_stream stream = {0};
+    if (reading->what.life == 0 || reading->session.store == NULL) return false;
+    if (silt_store_stream(reading->session.store, silt_view_str(reading->call->args[0]), &stream,
+                          NULL) != SILT_OK ||
+        stream.row.life == reading->what.life)
+        return false;
+    silt_say("life %llu is not the newest of the stream, that is %llu: the archive alone is read",
+             (unsigned long long)reading->what.life, (unsigned long long)stream.row.life);
+    return true;
+}
+
 static enum silt_status count(struct reading *reading)
 {
     uint64_t entries;
@@ -296,7 +359,7 @@ static enum silt_status count(struct reading *reading)
     enum silt_status status =
         silt_history_count(reading->history, &reading->what, &entries, &reading->call->err);
     if (status != SILT_OK) return status;
-    silt_reading_probe(&reading->session);
+    if (!is_older_life(reading)) silt_reading_probe(&reading->session);
     if (reading->call->json) {
         silt_json_open(out, '{');
         silt_json_name(out, "count");
@@ -328,8 +391,9 @@ static enum silt_status read_history(struct reading *reading)
     }
     status = silt_cursor_open(reading->history, &reading->what, &reading->cursor, &call->err);
     if (status != SILT_OK) return status;
+    bool asked_for = is_older_life(reading) || reading->what.late;
     status = walk(reading);
-    silt_reading_tell(&reading->session, reading->cursor);
+    if (!asked_for) silt_reading_tell(&reading->session, reading->cursor);
     return status;
 }
 

@@ -89,12 +89,12 @@ static void add_row(struct board *board, const struct silt_seen *seen)
 {
     struct silt_out *out = &board->call->out;
     struct silt_table *table = &board->table;
-    char lag[80], gaps[32], live[32];
+    char lag[80], gaps[32], late[32], live[32];
     if (board->streams++ == 0) {
         static const char *const heads[] = {"STREAM",    "TRIM?", "STATE",   "LIVE", "LAG",
-                                            "WATERMARK", "AS OF", "HELD BY", "GAPS"};
-        *table = (struct silt_table){.column_count = 9, .right = "lllrllllr"};
-        for (size_t i = 0; i < 9; i++)
+                                            "WATERMARK", "AS OF", "HELD BY", "GAPS", "LATE"};
+        *table = (struct silt_table){.column_count = 10, .right = "lllrllllrr"};
+        for (size_t i = 0; i < 10; i++)
             silt_table_cell(out, table, "%s", heads[i]);
     }
     silt_table_cell(out, table, "%s", seen->key);
@@ -109,7 +109,9 @@ static void add_row(struct board *board, const struct silt_seen *seen)
     silt_table_cell(out, table, "%s%s%s", or_dash(seen->held_by), named ? " " : "",
                     named ? seen->held_name : "");
     silt_table_cell(out, table, "%s", count_or_dash(seen->gap_entries, gaps));
+    silt_table_cell(out, table, "%s", count_or_dash(seen->late_entries, late));
     note(board, seen, seen->reason);
+    if (seen->audit[0]) note(board, seen, seen->audit);
     if (strcmp(seen->reason, seen->error) != 0) note(board, seen, seen->error);
 }
 
@@ -118,8 +120,12 @@ static void show_block(struct board *board, const struct silt_seen *seen)
 {
     struct silt_out *out = &board->call->out;
     char a[80], b[32], c[32], d[32];
-    silt_out_printf(out, "%s (%s, life %llu)\n", seen->key, seen->kind,
+    silt_out_printf(out, "%s (%s, life %llu", seen->key, seen->kind,
                     (unsigned long long)seen->life);
+    if (seen->lives != SILT_UNKNOWN && seen->lives > 1)
+        silt_out_printf(out, ", the newest of %llu", (unsigned long long)seen->lives);
+    if (seen->epoch != 0) silt_out_printf(out, ", epoch %llu", (unsigned long long)seen->epoch);
+    silt_out_text(out, ")\n");
     silt_out_printf(out, "  can be trimmed  %s%s%s\n", can_trim(seen),
                     seen->watermark[0] && strcmp(can_trim(seen), "yes") == 0 ? ", up to " : "",
                     strcmp(can_trim(seen), "yes") == 0 ? seen->watermark : "");
@@ -140,6 +146,7 @@ static void show_block(struct board *board, const struct silt_seen *seen)
     if (seen->verdict[0])
         silt_out_printf(out, "  verdict         %s%s%s\n", seen->verdict,
                         seen->reason[0] ? ": " : "", seen->reason);
+    if (seen->audit[0]) silt_out_printf(out, "  audit           %s\n", seen->audit);
     silt_out_printf(out, "  last error      %s\n", or_dash(seen->error));
     if (seen->hint[0]) silt_out_printf(out, "  hint            %s\n", seen->hint);
 }
@@ -163,6 +170,19 @@ static void finish(struct board *board)
 
 /* ---- siltd runs ---- */
 
+/* siltd tells of the newest life; how many there are stands in the archive, where that can be read. */
+static void count_lives(struct board *board, struct silt_seen *seen)
+{
+    SILT_CLEANUP(silt_stream_release) struct silt_stream stream = {0};
+    struct silt_err kept = board->call->err;
+    if (silt_session_store(&board->session) == SILT_OK &&
+        silt_store_stream(board->session.store, silt_view_str(board->call->args[0]), &stream,
+                          NULL) == SILT_OK &&
+        silt_seen_lives(seen, board->session.store, stream.row.number, NULL) != SILT_OK)
+        seen->lives = SILT_UNKNOWN;
+    board->call->err = kept;
+}
+
 static void show_answer(struct board *board, const struct silt_json *answer,
                         const struct silt_buf *line)
 {
@@ -173,6 +193,7 @@ static void show_answer(struct board *board, const struct silt_json *answer,
         struct silt_seen seen;
         silt_seen_of_json(&seen, silt_json_at(streams, i));
         judge(board, &seen, true);
+        if (call->arg_count > 0) count_lives(board, &seen);
         if (!call->json) show(board, &seen);
     }
     if (silt_json_kind(error) == SILT_JSON_OBJECT) call->exit_code = SILT_EXIT_FINDING;
@@ -235,6 +256,9 @@ static void add_row_stream(struct board *board, const struct silt_stream_row *ro
         snprintf(seen->hint, sizeof seen->hint, "%s", err->hint);
         snprintf(seen->state, sizeof seen->state, "failing");
     }
+    if (board->session.store != NULL && row->number != 0 &&
+        silt_seen_lives(seen, board->session.store, row->number, NULL) != SILT_OK)
+        seen->lives = SILT_UNKNOWN;
     consult_settings(board, row->name, seen);
     judge(board, seen, false);
     if (board->call->json)

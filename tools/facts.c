@@ -17,6 +17,24 @@ static void set_kind(struct silt_seen *seen, struct silt_namespace ns)
         snprintf(seen->kind, sizeof seen->kind, "branded %s", ns.letters);
 }
 
+struct progress {
+    const char *cause;
+    bool opened;
+    char position[SILT_WIRE_ID_TEXT], through[SILT_WIRE_ID_TEXT];
+    uint64_t equal, absent, conflict;
+};
+
+static void set_audit(struct silt_seen *seen, const struct progress *p)
+{
+    if (!p->opened)
+        snprintf(seen->audit, sizeof seen->audit, "%s; not begun", p->cause);
+    else
+        snprintf(seen->audit, sizeof seen->audit,
+                 "%s; compared up to %s of %s: %llu as archived, %llu late, %llu in conflict",
+                 p->cause, p->position, p->through, (unsigned long long)p->equal,
+                 (unsigned long long)p->absent, (unsigned long long)p->conflict);
+}
+
 /* ---- from siltd ---- */
 
 static uint64_t number(const struct silt_json *stream, const char *name)
@@ -29,6 +47,19 @@ static uint64_t number(const struct silt_json *stream, const char *name)
 static const char *text(const struct silt_json *stream, const char *name)
 {
     return silt_json_get_str(silt_json_get(stream, name));
+}
+
+static void audit_of_json(struct silt_seen *seen, const struct silt_json *audit)
+{
+    struct progress p = {.cause = text(audit, "cause"),
+                         .equal = number(audit, "equal"),
+                         .absent = number(audit, "absent"),
+                         .conflict = number(audit, "conflict")};
+    if (silt_json_kind(audit) != SILT_JSON_OBJECT) return;
+    p.opened = silt_json_is_true(silt_json_get(audit, "opened"));
+    SET(p.position, text(silt_json_get(audit, "position"), "id"));
+    SET(p.through, text(silt_json_get(audit, "through"), "id"));
+    set_audit(seen, &p);
 }
 
 void silt_seen_of_json(struct silt_seen *seen, const struct silt_json *stream)
@@ -67,6 +98,10 @@ void silt_seen_of_json(struct silt_seen *seen, const struct silt_json *stream)
     seen->foreign_entries = number(stream, "foreign_entries");
     seen->gap_entries = number(stream, "gap_entries");
     seen->late_entries = number(stream, "late_entries");
+    seen->lives = SILT_UNKNOWN;
+    seen->epoch = number(stream, "epoch");
+    if (seen->epoch == SILT_UNKNOWN) seen->epoch = 0;
+    audit_of_json(seen, silt_json_get(stream, "audit"));
 }
 
 /* ---- from archive and server ---- */
@@ -142,7 +177,9 @@ static void from_row(struct silt_seen *seen, const struct silt_stream_row *row)
                                .trimmed_entries = row->trimmed_entries,
                                .foreign_entries = row->foreign_entries,
                                .gap_entries = row->gap_entries,
-                               .late_entries = row->late_entries};
+                               .late_entries = row->late_entries,
+                               .lives = SILT_UNKNOWN,
+                               .epoch = row->epoch};
     silt_escape(row->name, seen->key, sizeof seen->key);
     set_kind(seen, row->ns);
     SET(seen->state, row->verdict == SILT_VERDICT_CLEAR ? row->folded_any ? "ok" : "new" : "held");
@@ -152,10 +189,35 @@ static void from_row(struct silt_seen *seen, const struct silt_stream_row *row)
         silt_id_text(row->watermark, row->ns, seen->watermark);
         silt_id_instant(row->watermark, seen->watermark_instant);
     }
+    if (row->verdict == SILT_VERDICT_AUDIT_PENDING) {
+        struct progress p = {.cause = silt_audit_cause_name(row->audit.cause),
+                             .opened = row->audit.opened,
+                             .equal = row->audit.equal,
+                             .absent = row->audit.absent,
+                             .conflict = row->audit.conflict};
+        silt_wire_id_format(row->audit.position, p.position);
+        silt_wire_id_format(row->audit.through, p.through);
+        set_audit(seen, &p);
+    }
     if (row->folded_at_ms)
         silt_id_instant((struct silt_wire_id){row->folded_at_ms, 0}, seen->folded_at);
     if (row->trimmed_at_ms)
         silt_id_instant((struct silt_wire_id){row->trimmed_at_ms, 0}, seen->trimmed_at);
+}
+
+enum silt_status silt_seen_lives(struct silt_seen *seen, struct silt_store *store, uint64_t stream,
+                                 struct silt_err *err)
+{
+    struct silt_fork_row fork;
+    enum silt_status status;
+    uint64_t count = 1;
+    for (uint64_t after = 0;
+         (status = silt_store_fork_after(store, stream, after, &fork, err)) == SILT_OK;
+         after = fork.life)
+        count++;
+    if (status < 0) return status;
+    seen->lives = count;
+    return SILT_OK;
 }
 
 static enum silt_status look_at(struct silt_seen *seen, const struct silt_stream_row *row,
@@ -254,6 +316,9 @@ void silt_seen_json(struct silt_out *out, const struct silt_seen *seen, struct s
     maybe(out, "foreign_entries", seen->foreign_entries);
     maybe(out, "gap_entries", seen->gap_entries);
     maybe(out, "late_entries", seen->late_entries);
+    maybe(out, "lives", seen->lives);
+    maybe(out, "epoch", seen->epoch ? seen->epoch : SILT_UNKNOWN);
+    maybe_text(out, "audit_progress", seen->audit);
     maybe_text(out, "verdict", seen->verdict);
     maybe_text(out, "reason", seen->reason);
     silt_json_name(out, "error");

@@ -19,7 +19,10 @@ struct silt_seen {
     uint64_t live_entries, lag_entries, lag_ms; /* SILT_UNKNOWN */
     uint64_t looked_ms_ago, next_look_ms;       /* of siltd; SILT_UNKNOWN */
     uint64_t folded_entries, trimmed_entries, foreign_entries, gap_entries, late_entries;
+    uint64_t lives; /* SILT_UNKNOWN: nobody looked into the archive */
+    uint64_t epoch; /* 0: the archive's */
     char folded_at[32], trimmed_at[32];
+    char audit[300]; /* how far the pending one is; "": none */
     bool finding;
 };
 
@@ -29,6 +32,9 @@ void silt_seen_of_json(struct silt_seen *seen, const struct silt_json *stream);
 SILT_MUST_USE enum silt_status silt_seen_of_row(struct silt_seen *seen,
                                                 const struct silt_stream_row *row,
                                                 struct silt_conn *conn, struct silt_err *err);
+/* How many lives the stream of this number has. */
+SILT_MUST_USE enum silt_status silt_seen_lives(struct silt_seen *seen, struct silt_store *store,
+                                               uint64_t stream, struct silt_err *err);
 /* A key that the archive does not know, but the server does. SILT_ERR_UNKNOWN_STREAM: neither. */
 SILT_MUST_USE enum silt_status silt_seen_of_key(struct silt_seen *seen, struct silt_view key,
                                                 struct silt_conn *conn, struct silt_err *err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/insert.h"
 #include "runner.h"
 
 #define LEVEL 1
@@ -64,7 +65,8 @@ static void call(struct test_mini *mini, const char *const *words, size_t count)
 
 static void marker_name(const struct test_mini *mini, char ret[SILT_MARKER_TEXT])
 {
-    struct silt_marker marker = {.epoch = mini->meta.epoch, .number = mini->row.marker_number};
+    struct silt_marker marker = {.epoch = silt_stream_epoch(&mini->row, mini->meta.epoch),
+                                 .number = mini->row.marker_number};
     memcpy(marker.uuid, mini->meta.uuid, sizeof marker.uuid);
     silt_marker_format(&marker, ret);
 }
@@ -270,6 +272,24 @@ void test_mini_late(struct test_mini *mini, uint64_t number, struct silt_wire_id
     struct silt_late_row late = {.life = mini->row.life, .number = number, .id = id};
     must(silt_batch_late(mini->batch, &late), &err, "late");
     mini->row.late_entries++;
+}
+
+void test_mini_insert(struct test_mini *mini, const struct silt_entry *entries, size_t count)
+{
+    struct silt_err err = {0};
+    struct silt_insert *insert;
+    must(silt_insert_new(LEVEL, &insert), &err, "insert");
+    silt_insert_begin(insert, mini->row.life, mini->row.ns);
+    for (size_t i = 0; i < count; i++)
+        must(silt_insert_add(insert, &entries[i], &err), &err, "late entry");
+    must(silt_insert_apply(insert, mini->store, mini->batch, &err), &err, "apply");
+    const struct silt_insert_sum *sum = silt_insert_sum(insert);
+    mini->row.late_entries += sum->count;
+    mini->row.folded_entries += sum->count;
+    mini->row.folded_bytes += sum->values_bytes;
+    mini->row.foreign_entries += sum->foreign_count;
+    silt_insert_free(insert);
+    commit(mini);
 }
 
 void test_mini_fork(struct test_mini *mini, struct silt_wire_id fork)

@@ -43,6 +43,8 @@ void test_mini_commit_row(struct test_mini *mini);
 void test_mini_gap(struct test_mini *mini, struct silt_wire_id after, struct silt_wire_id through,
                    uint64_t count, enum silt_gap_cause cause);
 void test_mini_late(struct test_mini *mini, uint64_t number, struct silt_wire_id id);
+/* Late entries into their place, numbered, without a server; ascending, none of them archived yet. */
+void test_mini_insert(struct test_mini *mini, const struct silt_entry *entries, size_t count);
 /* A new life that forks off at this id; its watermark is the id before. */
 void test_mini_fork(struct test_mini *mini, struct silt_wire_id fork);
 

@@ -97,10 +97,6 @@ const char *silt_held_by_name(enum silt_held_by by)
 {
     return by == SILT_HELD_VERDICT ? "verdict" : "nothing";
 }
-const char *silt_verdict_name(enum silt_verdict verdict)
-{
-    return verdict ? "doubt" : "clear";
-}
 enum silt_status silt_store_stream_after(struct silt_store *store, uint64_t after,
                                          struct silt_stream *ret, struct silt_err *err)
 {
