@@ -45,6 +45,12 @@ static void conclude(struct silt_custody *ret, enum silt_custody_row row, const 
     ret->row = row;
 }
 
+static void doubt(struct silt_custody *ret, enum silt_audit_cause cause)
+{
+    ret->row = SILT_CUSTODY_DOUBT;
+    ret->cause = cause;
+}
+
 static void conclude_group(struct silt_custody *ret, enum silt_custody_row row, const char *what,
                            const struct silt_look_group *group)
 {
@@ -110,6 +116,13 @@ const char *silt_custody_break(const struct silt_facts *earlier, const struct si
     return NULL;
 }
 
+const char *silt_custody_went_back(const struct silt_facts *earlier, const struct silt_facts *later)
+{
+    struct silt_facts same = *later;
+    memcpy(same.replid, earlier->replid, sizeof same.replid);
+    return silt_custody_break(earlier, &same);
+}
+
 /* Rows for a marker that is not there. */
 static void decide_absent(const struct silt_custody_input *input, struct silt_custody *ret)
 {
@@ -121,6 +134,7 @@ static void decide_absent(const struct silt_custody_input *input, struct silt_cu
         return;
     }
     silt_wire_id_format(input->look->facts.first, first);
+    doubt(ret, SILT_AUDIT_MARKER_ABSENT);
     if (silt_wire_id_less(input->row->watermark, input->look->facts.first))
         conclude(
             ret, SILT_CUSTODY_DOUBT,
@@ -150,6 +164,8 @@ static void decide_ours(const struct silt_custody_input *input, struct silt_cust
         row->has_facts ? silt_custody_break(&row->facts, &input->look->facts) : NULL;
     if (broken) {
         describe_break(ret, broken, &row->facts, &input->look->facts);
+        doubt(ret, silt_custody_went_back(&row->facts, &input->look->facts) ? SILT_AUDIT_OURS_BACK
+                                                                            : SILT_AUDIT_OURS_REPL);
         return;
     }
     if (silt_wire_id_equal(ret->marker_at, row->custody)) {
@@ -160,7 +176,34 @@ static void decide_ours(const struct silt_custody_input *input, struct silt_cust
     } else {
         silt_wire_id_format(row->custody, other);
         conclude(ret, SILT_CUSTODY_DOUBT, "the marker stands at %s, should be at %s", at, other);
+        doubt(ret, SILT_AUDIT_OURS_ELSEWHERE);
     }
+}
+
+static void decide_pending(const struct silt_custody_input *input, const struct claims *claims,
+                           struct silt_custody *ret)
+{
+    const struct silt_stream_row *row = input->row;
+    const struct silt_look_group *stranger = claims->foreign ? claims->foreign
+                                             : claims->other ? claims->other
+                                                             : claims->earlier;
+    conclude(ret, SILT_CUSTODY_AUDIT, "%.*s",
+             (int)(row->verdict_reason.len < 190 ? row->verdict_reason.len : 190),
+             row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
+    if (claims->ours && row->folded_any &&
+        silt_wire_id_less(input->highest_watermark, claims->at)) {
+        char at[SILT_WIRE_ID_TEXT];
+        silt_wire_id_format(claims->at, at);
+        snprintf(
+            ret->claim, sizeof ret->claim,
+            "the audit waits: the marker stands at %s, above this archive's watermark: a newer copy of this archive is at work",
+            at);
+    }
+    if (!stranger) return;
+    char name[120];
+    silt_escape(stranger->name, name, sizeof name);
+    snprintf(ret->claim, sizeof ret->claim, "the audit waits: another marker stands here: %s",
+             name);
 }
 
 struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
@@ -174,9 +217,7 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
 
     /* The order is the table's. While an audit is pending no later row applies, whatever the facts say by accident (promise 5). */
     if (row && row->verdict == SILT_VERDICT_AUDIT_PENDING)
-        conclude(&ret, SILT_CUSTODY_DOUBT, "%.*s",
-                 (int)(row->verdict_reason.len < 190 ? row->verdict_reason.len : 190),
-                 row->verdict_reason.len ? (const char *)row->verdict_reason.at : "");
+        decide_pending(input, &claims, &ret);
     else if (!stream)
         conclude(&ret, SILT_CUSTODY_WAIT,
                  input->look->state != SILT_LOOK_GONE ? "the key holds another type"
@@ -188,7 +229,9 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
         conclude_group(&ret, SILT_CUSTODY_OTHER_COPY,
                        "another or newer copy of this archive is at work", claims.other);
     else if (claims.earlier)
-        conclude_group(&ret, SILT_CUSTODY_DOUBT, "a marker of an earlier epoch", claims.earlier);
+        /* left by an adoption, or brought back with an older state: the creating script would refuse beside it */
+        conclude_group(&ret, SILT_CUSTODY_OTHER_COPY, "a marker of an earlier epoch",
+                       claims.earlier);
     else if (!row || !row->folded_any) {
         if (claims.ours && !silt_wire_id_is_zero(claims.at))
             conclude(
@@ -206,13 +249,13 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
 struct silt_gap_sum silt_gap_count(const struct silt_gap_input *input)
 {
     struct silt_gap_sum ret = {.custody_added = input->custody_added};
-    if (input->added_now < input->custody_added) {
-        ret.breaks = true;
-        return ret;
-    }
-    uint64_t promised = input->added_now - input->custody_added;
-    if (input->fetched > promised) {
-        ret.breaks = true;
+    uint64_t promised =
+        input->added_now < input->custody_added ? 0 : input->added_now - input->custody_added;
+    if (input->added_now < input->custody_added || input->fetched > promised) {
+        /* Short of LAST the entries above P are not counted; EA is then the most that A can be, and the next fold sets it right. */
+        ret.rebased = input->may_rebase;
+        ret.breaks = !input->may_rebase;
+        if (ret.rebased) ret.custody_added = input->added_now;
         return ret;
     }
     if (input->reached_last) {
@@ -222,8 +265,15 @@ struct silt_gap_sum silt_gap_count(const struct silt_gap_input *input)
         return ret;
     }
     if (input->all_above_custody) {
-        if (input->length_now > promised || input->fetched > input->length_now) {
+        if (input->fetched > input->length_now ||
+            (input->length_now > promised && !input->may_rebase)) {
             ret.breaks = true;
+            return ret;
+        }
+        if (input->length_now > promised) {
+            /* every live entry lies above C: A was EA - LEN */
+            ret.rebased = true;
+            ret.custody_added = input->added_now - input->length_now + input->fetched;
             return ret;
         }
         ret.missing = promised - input->length_now;

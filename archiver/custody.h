@@ -1,5 +1,5 @@
-/* From facts and marker to a conclusion: the table of protocol.md §3 as a pure function, and the gap arithmetic of §6. Rows that audit conclude
- * SILT_CUSTODY_DOUBT (the audit itself is not built yet): the stream is neither folded nor trimmed, the reason is durable and shown. Knows no server and no store. */
+/* From facts and marker to a conclusion: the table of protocol.md §3 as a pure function, and the gap arithmetic of §6. Rows that audit conclude SILT_CUSTODY_DOUBT
+ * with the cause; what an audit's findings mean is decided in conclude.h. Knows no server and no store. */
 #ifndef SILT_CUSTODY_H
 #define SILT_CUSTODY_H
 
@@ -12,7 +12,8 @@ enum silt_custody_row {
     SILT_CUSTODY_MOVE_MARKER,   /* crash between commit and marker: move it by the script */
     SILT_CUSTODY_CLAIMED,       /* another archive's marker */
     SILT_CUSTODY_OTHER_COPY, /* ours, but above every W, of a higher epoch, or with another number */
-    SILT_CUSTODY_DOUBT,      /* the chain broke: audit */
+    SILT_CUSTODY_DOUBT,      /* the chain broke: commit the verdict, then audit */
+    SILT_CUSTODY_AUDIT,      /* the verdict stands: no other row applies */
     SILT_CUSTODY_WAIT        /* gone, of another type, or empty without marker */
 };
 struct silt_custody_input {
@@ -26,12 +27,19 @@ struct silt_custody {
     enum silt_custody_row row;
     bool marker_present; /* ours, of this number and epoch */
     struct silt_wire_id marker_at;
-    char reason[200]; /* names the fact and both values */
+    enum silt_audit_cause cause; /* of a doubt */
+    char reason[200];            /* names the fact and both values */
+    char claim
+        [200]; /* AUDIT: another marker stands here, and nothing can be decided before it goes; "": none */
 };
 struct silt_custody silt_custody_decide(const struct silt_custody_input *input);
 
 /* Do later facts continue earlier ones (protocol §3, without the marker)? NULL: yes; else the name of the fact that broke, static text. */
 const char *silt_custody_break(const struct silt_facts *earlier, const struct silt_facts *later);
+
+/* The same but for the replication id: was a state shown that this object had left behind? */
+const char *silt_custody_went_back(const struct silt_facts *earlier,
+                                   const struct silt_facts *later);
 
 /* Gap arithmetic of protocol §6, pure. */
 struct silt_gap_input {
@@ -41,9 +49,11 @@ struct silt_gap_input {
     uint64_t fetched;       /* entries fetched in (C, P] */
     bool reached_last;      /* P is LAST of the look */
     bool all_above_custody; /* FIRST > C, or the stream is empty */
+    bool may_rebase; /* A comes from an audit: where it proves too large, EA takes its place */
 };
 struct silt_gap_sum {
     bool breaks;            /* more entries than the look promises: the chain is broken */
+    bool rebased;           /* as above, but A was an estimate and has been set right */
     uint64_t missing;       /* to book now */
     uint64_t custody_added; /* A of the commit */
 };

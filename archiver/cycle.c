@@ -31,7 +31,7 @@ static void reset(struct silt_work *work)
     work->folded = work->trimmed = work->asked = 0;
     work->held_by = SILT_HELD_NOTHING;
     work->held_name[0] = 0;
-    work->state->met_foreign = work->state->partial = false;
+    work->state->met_foreign = work->state->partial = work->state->auditing = false;
 }
 
 /* A failure of one stream. Gives SILT_OK when the others may go on: the connection stands, or stands again. */
@@ -60,7 +60,7 @@ static enum silt_status read_back(struct silt_archiver *archiver, struct silt_wo
     const struct silt_fold_sum *sum = &work->state->sum;
     struct silt_receipt *receipt = NULL;
     *ret_same = true;
-    if (sum->count == 0) return SILT_OK;
+    if (sum->count == 0 || work->state->pending_late) return SILT_OK;
     enum silt_status status =
         silt_store_read_back(archiver->store, row->number, work->state->pending_after,
                              row->watermark, UINT64_MAX, &receipt, err);
@@ -99,7 +99,7 @@ static enum silt_status finish_stream(struct silt_archiver *archiver, struct sil
     if (status != SILT_OK) return status;
     if (!same)
         return silt_judge_doubt(
-            archiver, work,
+            archiver, work, SILT_AUDIT_READ_BACK,
             "what was read back from the archive differs from what was read from the stream", err);
     if (SILT_FAULTPOINT("after-read-back"))
         return silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
@@ -109,7 +109,7 @@ static enum silt_status finish_stream(struct silt_archiver *archiver, struct sil
 
 static void settle(struct silt_work *work)
 {
-    work->more = work->status == SILT_OK && work->state->partial;
+    work->more = work->status == SILT_OK && (work->state->partial || work->state->auditing);
     if (work->status == SILT_OK) work->settled = !work->more;
 }
 
@@ -209,6 +209,7 @@ static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_w
         return SILT_ERR_NOT_BUILT_IN;
     }
     enum silt_status status = silt_judge(archiver, work, &custody, &go, err);
+    work->more = status == SILT_OK && work->state->auditing;
     if (status != SILT_OK || !go) return status;
     status = reserve_pending(archiver, err);
     if (status != SILT_OK) return status;
@@ -217,7 +218,8 @@ static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_w
         add_pending(archiver, work);
         return status;
     }
-    if (status != SILT_OK || work->status != SILT_OK) return status;
+    if (work->state->auditing) settle(work);
+    if (status != SILT_OK || work->status != SILT_OK || work->state->auditing) return status;
     /* Nothing new to commit: this look serves the trim too. */
     status = silt_shed(archiver, work, &custody, err);
     if (status == SILT_ERR_STALE && silt_conn_is_open(archiver->conn))

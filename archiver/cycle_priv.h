@@ -6,6 +6,7 @@
 #include "custody.h"
 #include "cycle.h"
 #include "fetch.h"
+#include "insert.h"
 #include "plan.h"
 #include "trim.h"
 #include "worker.h"
@@ -14,8 +15,13 @@
 struct silt_cycle_limits {
     uint64_t fold_entries, fold_bytes;
     uint64_t trim_step; /* entries of one XTRIM at most (protocol §2 step 7) */
+    uint64_t
+        audit_entries; /* that an audit reads of one stream in one pass: it never holds up the others */
+    uint64_t
+        audit_save; /* entries after which, or after AUDIT_SAVE_MS, its progress is committed */
 };
-#define SILT_CYCLE_LIMITS_DEFAULT ((struct silt_cycle_limits){100000, 64u << 20, 10000})
+#define SILT_CYCLE_LIMITS_DEFAULT \
+    ((struct silt_cycle_limits){100000, 64u << 20, 10000, 10000, 100000})
 
 /* An entry that a look showed and that was found in the archive, bytes and all. */
 struct silt_compared {
@@ -27,10 +33,20 @@ struct silt_compared {
 struct silt_work_state {
     struct silt_page_size page_size;
     struct silt_compared first, last;
-    uint64_t added_seen; /* the highest EA of any look: what is lost when the key goes */
+    uint64_t
+        added_seen; /* the highest EA and LAST of any look that continued: what is lost when the key goes */
+    struct silt_wire_id last_seen;
+
+    struct silt_audit audit; /* how far the pending audit is; the row may be behind */
+    bool audit_loaded;
+    uint64_t audit_unsaved, audit_saved_ms;
+    bool number_fresh; /* the row's marker number was never sent to the server */
+    bool auditing;     /* this pass met or left an audit that goes on in the next */
 
     bool pending; /* folded, not yet committed and read back */
     struct silt_wire_id pending_after;
+    bool
+        pending_late; /* late entries, put into segments of before: proven there, and by the receipt of each trim */
     struct silt_fold_sum sum;
 
     bool
@@ -56,6 +72,7 @@ struct silt_archiver {
     struct silt_meta_row meta;
     struct silt_conn *conn;
     struct silt_worker *worker;
+    struct silt_insert *insert; /* late entries of a fold below W */
     struct silt_trimmer trimmer;
     struct silt_batch *batch;   /* folds of this pass */
     struct silt_batch *verdict; /* a verdict or a new row, committed at once */
@@ -91,10 +108,26 @@ void silt_work_marker(const struct silt_archiver *archiver, const struct silt_wo
 SILT_MUST_USE enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,
                                           struct silt_custody *ret, bool *ret_go,
                                           struct silt_err *err);
-/* Commits `audit pending` with its reason and the facts of archiver->look, before anything else is touched (protocol §3). */
+/* Commits `audit pending` with its cause, its reason and the facts of archiver->look, before anything else is touched (protocol §3); the audit begins with the next
+ * silt_judge. Where comparing cannot settle it, work->status says so and the stream stops. */
 SILT_MUST_USE enum silt_status silt_judge_doubt(struct silt_archiver *archiver,
-                                                struct silt_work *work, const char *reason,
-                                                struct silt_err *err);
+                                                struct silt_work *work, enum silt_audit_cause cause,
+                                                const char *reason, struct silt_err *err);
+/* One row of its own commit, read again after it; fork and gap may be NULL. */
+SILT_MUST_USE enum silt_status silt_commit_row(
+    struct silt_archiver *archiver, struct silt_work *work, const struct silt_stream_row *row,
+    const struct silt_fork_row *fork, const struct silt_gap_row *gap, struct silt_err *err);
+/* The marker of the row's number at 0-0, by the script. SILT_ERR_STALE: the stream changed, look again. */
+SILT_MUST_USE enum silt_status silt_judge_mark(struct silt_archiver *archiver,
+                                               struct silt_work *work, struct silt_err *err);
+SILT_MUST_USE enum silt_status silt_marker_number(uint64_t *ret, struct silt_err *err);
+void silt_hold(struct silt_work *work, const char *reason);
+/* W of any life: our marker stands nowhere above it. */
+struct silt_wire_id silt_highest_watermark(const struct silt_stream_row *row);
+/* Archived entries in (C, W]. */
+SILT_MUST_USE enum silt_status silt_archived_above(struct silt_archiver *archiver,
+                                                   const struct silt_stream_row *row, uint64_t *ret,
+                                                   struct silt_err *err);
 /* The archive's entry of that id. Valid until the next call. SILT_END: none. */
 SILT_MUST_USE enum silt_status silt_archived(struct silt_archiver *archiver,
                                              const struct silt_stream_row *row,
@@ -107,13 +140,59 @@ SILT_MUST_USE enum silt_status silt_judge_live(struct silt_archiver *archiver,
                                                struct silt_wire_id through, char ret_reason[200],
                                                struct silt_err *err);
 
+/* ---- audit.c: the live part up to C against the archive ---- */
+
+/* Goes on with the pending audit of this look: makes the marker, opens, reads a pass's share, concludes. *ret_again: the verdict fell or the stream changed; look again. */
+SILT_MUST_USE enum silt_status silt_audit_run(struct silt_archiver *archiver,
+                                              struct silt_work *work,
+                                              const struct silt_custody *custody, bool *ret_again,
+                                              struct silt_err *err);
+
+/* Live entries, in order, against the archive's; made by a seek of archiver->source. */
+enum silt_comparison { SILT_COMPARED_EQUAL, SILT_COMPARED_ABSENT, SILT_COMPARED_CONFLICT };
+struct silt_compare {
+    struct silt_archiver *archiver;
+    bool has_next, ended;
+    struct silt_archive_entry next;
+};
+SILT_MUST_USE enum silt_status silt_compare_next(struct silt_compare *compare,
+                                                 const struct silt_entry *live,
+                                                 enum silt_comparison *ret, struct silt_err *err);
+
 /* ---- fold_stream.c: (C, target] into archiver->batch ---- */
+
+struct silt_outcome {
+    bool doubt;
+    enum silt_audit_cause cause;
+    char reason[200];
+    bool reached;
+    struct silt_gap_sum gap;
+    struct silt_gap_row gap_row;
+    struct silt_wire_id custody;
+};
 
 /* After a look that continues. Sets work->state->pending when the batch has something of this stream. */
 SILT_MUST_USE enum silt_status silt_fold_stream(struct silt_archiver *archiver,
                                                 struct silt_work *work,
                                                 const struct silt_custody *custody,
                                                 struct silt_err *err);
+
+/* Shared with refold.c: what was fetched against what the looks promise, and the row, gap and segments of it into the batch. */
+void silt_fold_settle(const struct silt_archiver *archiver, const struct silt_work *work,
+                      const struct silt_fetch *fetch, struct silt_outcome *ret);
+/* late: NULL for what the worker folded. Sets work->state->pending. */
+SILT_MUST_USE enum silt_status silt_fold_put(struct silt_archiver *archiver, struct silt_work *work,
+                                             const struct silt_custody *custody,
+                                             const struct silt_outcome *outcome,
+                                             struct silt_insert *late, struct silt_wire_id after,
+                                             struct silt_err *err);
+
+/* ---- refold.c: (C, W] after an audit, compared ---- */
+
+SILT_MUST_USE enum silt_status silt_refold(struct silt_archiver *archiver, struct silt_work *work,
+                                           const struct silt_custody *custody,
+                                           const struct silt_fetch_request *request,
+                                           struct silt_err *err);
 
 /* ---- floors.c: what the plan needs to know ---- */
 

@@ -76,9 +76,8 @@ static size_t fold_count(const struct silt_fetch_request *request, const struct 
     return page->entry_count;
 }
 
-/* Books the page; true: go on with another one. */
-static bool take(const struct silt_fetch_request *request, const struct silt_page *page,
-                 size_t count, struct silt_fetch *fetch)
+bool silt_fetch_take(const struct silt_fetch_request *request, const struct silt_page *page,
+                     size_t count, struct silt_fetch *fetch)
 {
     note_evidence(&fetch->evidence, &page->look.facts);
     note_count(&page->look.facts, fetch);
@@ -134,7 +133,7 @@ static enum silt_status step(struct silt_conn *conn, struct silt_worker *worker,
     }
     learn(size, page, asked->count);
     size_t count = fold_count(request, page, fetch);
-    if (take(request, page, count, fetch)) {
+    if (silt_fetch_take(request, page, count, fetch)) {
         status = ask(conn, request, size, fetch, asked, err);
         *ret_more = status == SILT_OK;
     }
@@ -146,16 +145,21 @@ static enum silt_status step(struct silt_conn *conn, struct silt_worker *worker,
     return status;
 }
 
-enum silt_status silt_fetch_run(struct silt_conn *conn, struct silt_worker *worker,
-                                const struct silt_fetch_request *request,
-                                struct silt_page_size *size, struct silt_fetch *ret,
-                                struct silt_err *err)
+void silt_fetch_begin(const struct silt_fetch_request *request, struct silt_fetch *ret)
 {
     *ret = (struct silt_fetch){
         .through = request->after,
         .evidence = {.custody = request->after, .last = request->opening->last}};
     note_evidence(&ret->evidence, request->opening);
     note_count(request->opening, ret);
+}
+
+enum silt_status silt_fetch_run(struct silt_conn *conn, struct silt_worker *worker,
+                                const struct silt_fetch_request *request,
+                                struct silt_page_size *size, struct silt_fetch *ret,
+                                struct silt_err *err)
+{
+    silt_fetch_begin(request, ret);
     if (silt_wire_id_compare(request->after, request->target) >= 0) {
         ret->reached = true;
         return SILT_OK;

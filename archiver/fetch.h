@@ -51,6 +51,11 @@ SILT_MUST_USE enum silt_status silt_fetch_run(struct silt_conn *conn, struct sil
                                               const struct silt_fetch_request *request,
                                               struct silt_page_size *size, struct silt_fetch *ret,
                                               struct silt_err *err);
+/* The same bookkeeping for whoever reads pages by itself: what the opening look says, and then each page of which `count` entries are taken (*fetch as for
+ * silt_fetch_run). True: another page is to be read. */
+void silt_fetch_begin(const struct silt_fetch_request *request, struct silt_fetch *ret);
+bool silt_fetch_take(const struct silt_fetch_request *request, const struct silt_page *page,
+                     size_t count, struct silt_fetch *fetch);
 uint32_t silt_page_count(const struct silt_page_size *size, uint32_t page_entries,
                          uint64_t page_bytes);
 /* Why a page's look does not go on from the opening one; NULL: it does. */

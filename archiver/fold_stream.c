@@ -149,32 +149,26 @@ static enum silt_status load_tail(struct silt_archiver *archiver, const struct s
 
 /* ---- the arithmetic ---- */
 
-struct outcome {
-    bool doubt;
-    char reason[200];
-    bool reached;
-    struct silt_gap_sum gap;
-    struct silt_gap_row gap_row;
-    struct silt_wire_id custody;
-};
-
 /* protocol §6. To LAST: what the opening look promises less what was fetched. Short of it: from the last look that showed all live entries above what was
  * fetched by then (the opening look, where FIRST > C; a later one, where others trimmed in the middle of the fetch); without one, nothing can be said yet. */
 static struct silt_gap_sum count_gap(const struct silt_archiver *archiver,
-                                     const struct silt_fetch *fetch, uint64_t custody_added)
+                                     const struct silt_fetch *fetch, uint64_t custody_added,
+                                     bool may_rebase)
 {
     const struct silt_facts *opening = &archiver->look.facts;
     const struct silt_fetch_count *known = &fetch->count_known;
     struct silt_gap_input input = {.added_now = opening->entries_added,
                                    .custody_added = custody_added,
                                    .fetched = fetch->count,
-                                   .reached_last = fetch->reached};
+                                   .reached_last = fetch->reached,
+                                   .may_rebase = may_rebase};
     if (!fetch->reached && known->is_set)
         input = (struct silt_gap_input){.added_now = known->added,
                                         .custody_added = custody_added + known->fetched,
                                         .length_now = known->length,
                                         .fetched = fetch->count - known->fetched,
-                                        .all_above_custody = true};
+                                        .all_above_custody = true,
+                                        .may_rebase = may_rebase};
     return silt_gap_count(&input);
 }
 
@@ -188,30 +182,38 @@ static const struct silt_gap_evidence *choose_evidence(const struct silt_fetch *
     return !fetch->reached || then ? &known->evidence : &fetch->evidence;
 }
 
-static void settle_gap(const struct silt_archiver *archiver, const struct silt_work *work,
-                       const struct silt_fetch *fetch, struct outcome *ret)
+static void doubt(struct silt_outcome *ret, const char *format, ...) SILT_PRINTF(2, 3);
+static void doubt(struct silt_outcome *ret, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ret->reason, sizeof ret->reason, format, args);
+    va_end(args);
+    ret->doubt = true;
+    ret->cause = SILT_AUDIT_FOLD_COUNT;
+}
+
+void silt_fold_settle(const struct silt_archiver *archiver, const struct silt_work *work,
+                      const struct silt_fetch *fetch, struct silt_outcome *ret)
 {
     const struct silt_stream_row *row = &work->stream.row;
     uint64_t custody_added = row->folded_any ? row->custody_added : 0;
     ret->reached = fetch->reached;
     ret->custody = fetch->reached ? archiver->look.facts.last : fetch->through;
-    ret->gap = count_gap(archiver, fetch, custody_added);
+    ret->gap = count_gap(archiver, fetch, custody_added, row->added_estimated);
     if (ret->gap.breaks) {
-        ret->doubt = true;
-        snprintf(ret->reason, sizeof ret->reason,
-                 "more entries above the watermark than entries-added %" PRIu64 " promises",
-                 archiver->look.facts.entries_added);
+        doubt(ret, "more entries above the watermark than entries-added %" PRIu64 " promises",
+              archiver->look.facts.entries_added);
         return;
     }
     if (ret->gap.missing == 0) return;
     const struct silt_gap_evidence *evidence =
         choose_evidence(fetch, custody_added, ret->gap.missing);
     if (!silt_gap_is_explained(evidence)) {
-        ret->doubt = true;
-        snprintf(ret->reason, sizeof ret->reason,
-                 "%" PRIu64
-                 " entries above the watermark are missing and nothing shows who removed them",
-                 ret->gap.missing);
+        doubt(ret,
+              "%" PRIu64
+              " entries above the watermark are missing and nothing shows who removed them",
+              ret->gap.missing);
         return;
     }
     ret->gap_row = silt_gap_describe(evidence, ret->gap.missing);
@@ -235,12 +237,15 @@ static enum silt_status group_facts(const struct silt_look *look, struct silt_bu
 }
 
 static void fill_row(const struct silt_archiver *archiver, const struct silt_work *work,
-                     const struct silt_custody *custody, const struct outcome *outcome,
+                     const struct silt_custody *custody, const struct silt_outcome *outcome,
                      const struct silt_fold_sum *sum, struct silt_stream_row *row)
 {
     *row = work->stream.row;
     row->folded_any = true;
-    row->watermark = row->custody = outcome->custody;
+    row->custody = outcome->custody;
+    row->watermark =
+        silt_wire_id_higher(row->watermark, row->custody); /* after an audit W may lie ahead */
+    if (outcome->reached || outcome->gap.rebased) row->added_estimated = !outcome->reached;
     row->custody_added = outcome->gap.custody_added;
     row->marker_seen = true;
     row->marker_found = custody->marker_at;
@@ -273,13 +278,16 @@ static enum silt_status put_segments(struct silt_archiver *archiver, struct silt
     return SILT_OK;
 }
 
+/* Row, gap and segments, whole or not at all. */
 static enum silt_status put(struct silt_archiver *archiver, struct silt_work *work,
-                            const struct silt_custody *custody, const struct outcome *outcome,
-                            const struct silt_fold_sum *sum, struct silt_err *err)
+                            const struct silt_custody *custody, const struct silt_outcome *outcome,
+                            const struct silt_fold_sum *sum, struct silt_insert *late,
+                            struct silt_err *err)
 {
     SILT_CLEANUP(silt_buf_release) struct silt_buf groups = {0};
     struct silt_stream_row row;
     fill_row(archiver, work, custody, outcome, sum, &row);
+    if (late) row.late_entries += sum->count;
     enum silt_status status = group_facts(&archiver->look, &groups);
     row.groups = (const struct silt_group_fact *)(const void *)groups.at;
     row.group_count = groups.len / sizeof(struct silt_group_fact);
@@ -288,12 +296,17 @@ static enum silt_status put(struct silt_archiver *archiver, struct silt_work *wo
         status = silt_batch_gap(archiver->batch, &outcome->gap_row);
     if (status == SILT_OK && SILT_FAULTPOINT("half-gathered")) status = SILT_ERR_MEMORY;
     if (status != SILT_OK) return silt_fail(err, status, NULL);
+    if (late) return silt_insert_apply(late, archiver->store, archiver->batch, err);
     return sum->count > 0 ? put_segments(archiver, err) : SILT_OK;
 }
 
-static void tell(const struct silt_work *work, const struct outcome *outcome,
-                 const struct silt_fold_sum *sum)
+static void tell(const struct silt_work *work, const struct silt_outcome *outcome,
+                 const struct silt_fold_sum *sum, bool late)
 {
+    if (outcome->gap.rebased)
+        SILT_LOG(SILT_LOG_INFO, "count re-based", SILT_KEY("stream", silt_work_key(work)),
+                 SILT_NUM("entries_added", outcome->gap.custody_added),
+                 SILT_STR("reason", "the audit's estimate was too large"));
     if (outcome->gap.missing > 0)
         SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", silt_work_key(work)),
                  SILT_ID("after", outcome->gap_row.range.after),
@@ -301,18 +314,52 @@ static void tell(const struct silt_work *work, const struct outcome *outcome,
                  SILT_NUM("entries", outcome->gap.missing),
                  SILT_STR("cause", silt_gap_cause_name(outcome->gap_row.cause)),
                  SILT_STR("copy", "none: they were removed before they were folded"));
-    if (sum->count > 0)
+    if (sum->count > 0 && late)
+        SILT_LOG(SILT_LOG_INFO, "late", SILT_KEY("stream", silt_work_key(work)),
+                 SILT_ID("through", outcome->custody), SILT_NUM("entries", sum->count));
+    if (sum->count > 0 && !late)
         SILT_LOG(SILT_LOG_DEBUG, "folding", SILT_KEY("stream", silt_work_key(work)),
                  SILT_ID("first", sum->first), SILT_ID("last", sum->last),
                  SILT_NUM("entries", sum->count));
 }
 
 /* Does anything have to be stored? C moves, a gap was found, or the object is met for the first time. */
-static bool is_news(const struct silt_work *work, const struct outcome *outcome)
+static bool is_news(const struct silt_work *work, const struct silt_outcome *outcome)
 {
     const struct silt_stream_row *row = &work->stream.row;
     return !row->folded_any || outcome->gap.missing > 0 ||
            !silt_wire_id_equal(row->custody, outcome->custody);
+}
+
+enum silt_status silt_fold_put(struct silt_archiver *archiver, struct silt_work *work,
+                               const struct silt_custody *custody,
+                               const struct silt_outcome *outcome, struct silt_insert *late,
+                               struct silt_wire_id after, struct silt_err *err)
+{
+    struct silt_work_state *state = work->state;
+    struct silt_fold_sum sum = {0};
+    if (late) {
+        const struct silt_insert_sum *put_in = silt_insert_sum(late);
+        sum.count = put_in->count;
+        sum.foreign_count = put_in->foreign_count;
+        sum.values_bytes = put_in->values_bytes;
+    } else {
+        sum = *silt_fold_sum(silt_worker_fold(archiver->worker));
+    }
+    if (!is_news(work, outcome)) return SILT_OK;
+    size_t mark = silt_batch_mark(archiver->batch);
+    enum silt_status status = put(archiver, work, custody, outcome, &sum, late, err);
+    if (status != SILT_OK) {
+        /* Promise 1: the folds gathered before are committed all the same, and a row must never go with them without its segments. */
+        silt_batch_undo(archiver->batch, mark);
+        return status;
+    }
+    tell(work, outcome, &sum, late != NULL);
+    state->pending = true;
+    state->pending_after = after;
+    state->pending_late = late != NULL;
+    state->sum = sum;
+    return SILT_OK;
 }
 
 static enum silt_status conclude(struct silt_archiver *archiver, struct silt_work *work,
@@ -324,26 +371,12 @@ static enum silt_status conclude(struct silt_archiver *archiver, struct silt_wor
     if (status == SILT_OK && SILT_FAULTPOINT("after-prove"))
         status = silt_fail(err, SILT_ERR_PROOF, "a test failed after the proof");
     if (status != SILT_OK) return status;
-    const struct silt_fold_sum *sum = silt_fold_sum(silt_worker_fold(archiver->worker));
-    struct silt_work_state *state = work->state;
-    struct outcome outcome = {0};
-    settle_gap(archiver, work, fetched, &outcome);
-    if (outcome.doubt) return silt_judge_doubt(archiver, work, outcome.reason, err);
-    state->met_foreign = fetched->met_foreign;
-    state->counted = fetched->reached || fetched->count_known.is_set;
-    if (!is_news(work, &outcome)) return SILT_OK;
-    size_t mark = silt_batch_mark(archiver->batch);
-    status = put(archiver, work, custody, &outcome, sum, err);
-    if (status != SILT_OK) {
-        /* Promise 1: the folds gathered before are committed all the same, and a row must never go with them without its segments. */
-        silt_batch_undo(archiver->batch, mark);
-        return status;
-    }
-    tell(work, &outcome, sum);
-    state->pending = true;
-    state->pending_after = request->after;
-    state->sum = *sum;
-    return SILT_OK;
+    struct silt_outcome outcome = {0};
+    silt_fold_settle(archiver, work, fetched, &outcome);
+    if (outcome.doubt) return silt_judge_doubt(archiver, work, outcome.cause, outcome.reason, err);
+    work->state->met_foreign = fetched->met_foreign;
+    work->state->counted = fetched->reached || fetched->count_known.is_set;
+    return silt_fold_put(archiver, work, custody, &outcome, NULL, request->after, err);
 }
 
 enum silt_status silt_fold_stream(struct silt_archiver *archiver, struct silt_work *work,
@@ -361,6 +394,8 @@ enum silt_status silt_fold_stream(struct silt_archiver *archiver, struct silt_wo
     struct silt_view tail;
     silt_work_marker(archiver, work, marker);
     struct silt_fetch_request request = prepare(archiver, work, marker, custody);
+    if (row->folded_any && silt_wire_id_less(row->custody, row->watermark))
+        return silt_refold(archiver, work, custody, &request, err);
     enum silt_status status = load_tail(archiver, row, &tail, err);
     if (status == SILT_OK)
         status = silt_worker_begin(archiver->worker, row->life, row->ns, tail, err);

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "conclude.h"
 #include "cycle_priv.h"
 #include "faultpoint.h"
 #include "log.h"
 
-enum { FIRST_CONTACT_LOOKS = 4 };
+enum { LOOKS = 8 };
 
 static enum silt_status reload(struct silt_archiver *archiver, struct silt_work *work,
                                uint64_t number, struct silt_err *err)
@@ -16,13 +17,14 @@ static enum silt_status reload(struct silt_archiver *archiver, struct silt_work 
     return silt_store_stream_number(archiver->store, number, &work->stream, err);
 }
 
-/* One row of its own commit. gap: NULL or a row that goes with it. */
-static enum silt_status commit_row(struct silt_archiver *archiver, struct silt_work *work,
-                                   const struct silt_stream_row *row,
-                                   const struct silt_gap_row *gap, struct silt_err *err)
+enum silt_status silt_commit_row(struct silt_archiver *archiver, struct silt_work *work,
+                                 const struct silt_stream_row *row,
+                                 const struct silt_fork_row *fork, const struct silt_gap_row *gap,
+                                 struct silt_err *err)
 {
     silt_batch_clear(archiver->verdict);
     enum silt_status status = silt_batch_stream(archiver->verdict, row);
+    if (status == SILT_OK && fork) status = silt_batch_fork(archiver->verdict, fork);
     if (status == SILT_OK && gap) status = silt_batch_gap(archiver->verdict, gap);
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     uint64_t number = row->number;
@@ -30,7 +32,7 @@ static enum silt_status commit_row(struct silt_archiver *archiver, struct silt_w
     return status == SILT_OK ? reload(archiver, work, number, err) : status;
 }
 
-static void hold(struct silt_work *work, const char *reason)
+void silt_hold(struct silt_work *work, const char *reason)
 {
     work->held_by = SILT_HELD_VERDICT;
     work->settled = true;
@@ -39,28 +41,101 @@ static void hold(struct silt_work *work, const char *reason)
              reason);
 }
 
+/* The number says that this copy of the archive read this object: random, and durable before the marker is made (protocol §1). */
+enum silt_status silt_marker_number(uint64_t *ret, struct silt_err *err)
+{
+    return getrandom(ret, sizeof *ret, 0) == (ssize_t)sizeof *ret
+               ? SILT_OK
+               : silt_fail_errno(err, errno, "no random number for the marker");
+}
+
+static uint64_t added_seen(const struct silt_work *work)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    return row->facts.entries_added > work->state->added_seen ? row->facts.entries_added
+                                                              : work->state->added_seen;
+}
+
+/* What the verdict has to remember: the next look may show a fresh marker, and facts that continue by accident. */
+static void begin_audit(const struct silt_archiver *archiver, const struct silt_work *work,
+                        enum silt_audit_cause cause, struct silt_stream_row *row)
+{
+    const struct silt_facts *now = &archiver->look.facts;
+    row->audit = (struct silt_audit){.cause = cause, .added_seen = added_seen(work)};
+    row->audit.last_seen = silt_wire_id_higher(row->facts.last, work->state->last_seen);
+    row->audit.went_back = (row->has_facts && silt_custody_went_back(&row->facts, now) != NULL) ||
+                           now->entries_added < row->audit.added_seen;
+}
+
+/* A doubt that no comparing settles stays until somebody has seen to the archive. */
+static void stop_for_good(struct silt_work *work, const char *reason)
+{
+    work->state->auditing = false;
+    work->status = silt_fail(&work->err, SILT_ERR_DOUBT, "%s", reason);
+    silt_hint(&work->err, "nothing is folded or trimmed any more; `silt verify` tells what the "
+                          "archive holds, and that stays readable");
+    silt_err_set_stream(&work->err, work->key.at, work->key.len);
+}
+
 enum silt_status silt_judge_doubt(struct silt_archiver *archiver, struct silt_work *work,
-                                  const char *reason, struct silt_err *err)
+                                  enum silt_audit_cause cause, const char *reason,
+                                  struct silt_err *err)
 {
     struct silt_stream_row row = work->stream.row;
-    hold(work, reason);
-    work->status = silt_fail(&work->err, SILT_ERR_DOUBT, "%s", reason);
-    silt_hint(
-        &work->err,
-        "nothing is folded or trimmed until the stream has been audited; what is archived stays readable");
-    silt_err_set_stream(&work->err, work->key.at, work->key.len);
+    enum silt_status status = SILT_OK;
+    silt_hold(work, reason);
+    work->state->auditing = true;
+    work->settled = false;
+    if (!silt_audit_settles(cause)) stop_for_good(work, reason);
     if (row.verdict == SILT_VERDICT_AUDIT_PENDING) return SILT_OK;
     row.verdict = SILT_VERDICT_AUDIT_PENDING;
     row.verdict_reason = silt_view_str(reason);
     row.verdict_facts = archiver->look.facts;
     row.verdict_at_ms = archiver->now_ms;
+    begin_audit(archiver, work, cause, &row);
+    if (cause == SILT_AUDIT_MARKER_ABSENT) status = silt_marker_number(&row.marker_number, err);
+    if (status != SILT_OK) return status;
+    work->state->number_fresh = cause == SILT_AUDIT_MARKER_ABSENT;
+    work->state->audit_loaded = false;
     work->changed = true;
     SILT_LOG(SILT_LOG_WARN, "doubt", SILT_KEY("stream", silt_work_key(work)),
              SILT_STR("reason", reason), SILT_ID("watermark", row.watermark));
-    enum silt_status status = commit_row(archiver, work, &row, NULL, err);
+    status = silt_commit_row(archiver, work, &row, NULL, NULL, err);
     if (status == SILT_OK && SILT_FAULTPOINT("after-verdict"))
         status = silt_fail(err, SILT_ERR_IO, "a test failed after the verdict");
     return status;
+}
+
+/* Entries once seen go with their key: a gap, once for each count that was seen (protocol §3), however often the key comes and goes. */
+static enum silt_status book_gone(struct silt_archiver *archiver, const struct silt_work *work,
+                                  struct silt_stream_row *row, struct silt_gap_row *ret,
+                                  bool *ret_lost, struct silt_err *err)
+{
+    const struct silt_look *look = &archiver->look;
+    uint64_t seen = added_seen(work), archived = 0;
+    uint64_t base = row->lost_added > row->custody_added ? row->lost_added : row->custody_added;
+    bool gone = look->state != SILT_LOOK_STREAM ||
+                (!look->facts.has_first && look->facts.entries_added < seen);
+    *ret_lost = false;
+    if (!gone || !row->folded_any || seen <= base) return SILT_OK;
+    enum silt_status status = silt_archived_above(archiver, row, &archived, err);
+    if (status != SILT_OK || seen - base <= archived) return status;
+    uint64_t count = seen - base - archived;
+    *ret = (struct silt_gap_row){
+        .life = row->life,
+        .range = {row->watermark, silt_wire_id_higher(row->facts.last, work->state->last_seen)},
+        .precision = SILT_GAP_AT_LEAST,
+        .has_count = true,
+        .count = count,
+        .count_max = count,
+        .noticed_ms = archiver->now_ms};
+    if (silt_wire_id_compare(ret->range.through, ret->range.after) <= 0 &&
+        !silt_wire_id_next(ret->range.after, &ret->range.through))
+        ret->range.through = ret->range.after;
+    row->gap_entries += count;
+    row->lost_added = seen;
+    *ret_lost = true;
+    return SILT_OK;
 }
 
 /* Verdicts that lift by themselves: stored when they change, so that a restart and every reader knows. */
@@ -72,22 +147,11 @@ static enum silt_status note_verdict(struct silt_archiver *archiver, struct silt
     struct silt_stream_row row = work->stream.row;
     if (row.verdict == verdict && silt_view_equal(row.verdict_reason, silt_view_str(reason)))
         return SILT_OK;
-    struct silt_gap_row gap = {.life = row.life,
-                               .range = {row.custody, row.facts.last},
-                               .precision = SILT_GAP_AT_LEAST,
-                               .has_count = true,
-                               .noticed_ms = archiver->now_ms};
-    uint64_t seen = row.facts.entries_added > work->state->added_seen ? row.facts.entries_added
-                                                                      : work->state->added_seen;
-    bool gone = verdict == SILT_VERDICT_WAITING && row.verdict == SILT_VERDICT_CLEAR &&
-                archiver->look.state != SILT_LOOK_STREAM;
-    bool lost = gone && row.folded_any && seen > row.custody_added;
-    if (lost) {
-        gap.count = gap.count_max = seen - row.custody_added;
-        if (silt_wire_id_compare(gap.range.through, gap.range.after) <= 0 &&
-            !silt_wire_id_next(gap.range.after, &gap.range.through))
-            gap.range.through = gap.range.after;
-        row.gap_entries += gap.count;
+    struct silt_gap_row gap;
+    bool lost = false;
+    if (verdict == SILT_VERDICT_WAITING) {
+        enum silt_status status = book_gone(archiver, work, &row, &gap, &lost, err);
+        if (status != SILT_OK) return status;
     }
     row.verdict = verdict;
     row.verdict_reason = silt_view_str(reason);
@@ -96,14 +160,14 @@ static enum silt_status note_verdict(struct silt_archiver *archiver, struct silt
     SILT_LOG(verdict == SILT_VERDICT_CLEAR ? SILT_LOG_INFO : SILT_LOG_WARN, "verdict",
              SILT_KEY("stream", silt_work_key(work)),
              SILT_STR("verdict", silt_verdict_name(verdict)), SILT_STR("reason", reason));
-    return commit_row(archiver, work, &row, lost ? &gap : NULL, err);
+    return silt_commit_row(archiver, work, &row, NULL, lost ? &gap : NULL, err);
 }
 
 static enum silt_status stop(struct silt_archiver *archiver, struct silt_work *work,
                              enum silt_verdict verdict, enum silt_status code, const char *reason,
                              struct silt_err *err)
 {
-    hold(work, reason);
+    silt_hold(work, reason);
     work->status = code;
     if (code != SILT_OK) {
         silt_fail(&work->err, code, "%s", reason);
@@ -120,12 +184,10 @@ static enum silt_status make_row(struct silt_archiver *archiver, struct silt_wor
                                  struct silt_err *err)
 {
     struct silt_stream_row row = {.name = silt_work_key(work), .ns = work->config->ns};
-    /* The number says that this copy of the archive read this object: random, and durable before the marker is made (protocol §1). */
-    if (getrandom(&row.marker_number, sizeof row.marker_number, 0) !=
-        (ssize_t)sizeof row.marker_number)
-        return silt_fail_errno(err, errno, "no random number for the marker");
-    enum silt_status status = silt_store_new_stream(archiver->store, &row.number, &row.life, err);
-    if (status == SILT_OK) status = commit_row(archiver, work, &row, NULL, err);
+    enum silt_status status = silt_marker_number(&row.marker_number, err);
+    if (status == SILT_OK)
+        status = silt_store_new_stream(archiver->store, &row.number, &row.life, err);
+    if (status == SILT_OK) status = silt_commit_row(archiver, work, &row, NULL, NULL, err);
     if (status == SILT_OK && SILT_FAULTPOINT("after-first-row"))
         status = silt_fail(err, SILT_ERR_IO, "a test failed after the first row");
     return status;
@@ -144,19 +206,26 @@ static void aim_creation(const struct silt_archiver *archiver, const struct silt
     silt_work_marker(archiver, work, target->marker);
 }
 
+enum silt_status silt_judge_mark(struct silt_archiver *archiver, struct silt_work *work,
+                                 struct silt_err *err)
+{
+    struct silt_trim_target target;
+    struct silt_trim_answer answer;
+    aim_creation(archiver, work, &target);
+    enum silt_status status =
+        silt_trim_mark(&archiver->trimmer, archiver->conn, &target, &answer, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-marker-made"))
+        status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    return status;
+}
+
 /* Row, then marker at 0-0 by the script; only a later look that shows it counts. */
 static enum silt_status make_contact(struct silt_archiver *archiver, struct silt_work *work,
                                      struct silt_err *err)
 {
     enum silt_status status = SILT_OK;
     if (work->stream.row.number == 0) status = make_row(archiver, work, err);
-    if (status != SILT_OK) return status;
-    struct silt_trim_target target;
-    struct silt_trim_answer answer;
-    aim_creation(archiver, work, &target);
-    status = silt_trim_mark(&archiver->trimmer, archiver->conn, &target, &answer, err);
-    if (status == SILT_OK && SILT_FAULTPOINT("after-marker-made"))
-        status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    if (status == SILT_OK) status = silt_judge_mark(archiver, work, err);
     return status == SILT_ERR_STALE ? SILT_OK : status;
 }
 
@@ -165,19 +234,14 @@ static enum silt_status make_contact(struct silt_archiver *archiver, struct silt
 enum silt_status silt_archived(struct silt_archiver *archiver, const struct silt_stream_row *row,
                                struct silt_wire_id id, struct silt_entry *ret, struct silt_err *err)
 {
-    struct silt_segment_info info;
-    enum silt_status status = silt_store_segment(archiver->store, row->life, row->ns, id,
-                                                 SILT_SEEK_FORWARD, &archiver->value, &info, err);
-    if (status != SILT_OK) return status;
-    if (silt_wire_id_less(id, info.first)) return SILT_END;
-    status = silt_segment_open(archiver->segment, silt_buf_view(&archiver->value), err);
-    if (status != SILT_OK) return status;
-    size_t at = silt_segment_find(archiver->segment, id);
-    if (at == silt_segment_count(archiver->segment) ||
-        !silt_wire_id_equal(silt_segment_id(archiver->segment, at), id))
-        return SILT_END;
-    silt_segment_entry(archiver->segment, at, ret);
-    return SILT_OK;
+    struct silt_archive_entry found;
+    struct silt_range damaged;
+    enum silt_status status = silt_archive_source_seek(archiver->source, row->life, row->ns,
+                                                       (struct silt_range){id, id}, false, err);
+    if (status == SILT_OK)
+        status = silt_archive_source_next(archiver->source, &found, &damaged, err);
+    if (status == SILT_OK) *ret = found.entry;
+    return status;
 }
 
 /* SILT_OK with a reason: it is not as archived. */
@@ -223,27 +287,23 @@ static enum silt_status compare_edges(struct silt_archiver *archiver, struct sil
     return status;
 }
 
-/* The archive's next entry against the page's: those that only the archive has were deleted or trimmed since. */
-static enum silt_status compare_page(struct silt_archiver *archiver, const struct silt_page *page,
+/* Those that only the archive has were deleted or trimmed since. */
+static enum silt_status compare_page(struct silt_compare *compare, const struct silt_page *page,
                                      char ret_reason[200], struct silt_err *err)
 {
-    struct silt_range damaged;
     for (size_t i = 0; i < page->entry_count; i++) {
-        const struct silt_entry *live = &page->entries[i];
-        struct silt_archive_entry archived;
+        enum silt_comparison match;
         char id[SILT_WIRE_ID_TEXT];
-        enum silt_status status;
-        do
-            status = silt_archive_source_next(archiver->source, &archived, &damaged, err);
-        while (status == SILT_OK && silt_wire_id_less(archived.entry.id, live->id));
-        if (status != SILT_OK && status != SILT_END) return status;
-        silt_wire_id_format(live->id, id);
-        if (status == SILT_END || !silt_wire_id_equal(archived.entry.id, live->id))
-            snprintf(ret_reason, 200, "entry %s lies below the watermark and is not in the archive",
-                     id);
-        else if (!silt_entry_equal(&archived.entry, live))
-            snprintf(ret_reason, 200, "entry %s holds other bytes than in the archive", id);
-        if (ret_reason[0]) return SILT_OK;
+        enum silt_status status = silt_compare_next(compare, &page->entries[i], &match, err);
+        if (status != SILT_OK) return status;
+        if (match == SILT_COMPARED_EQUAL) continue;
+        silt_wire_id_format(page->entries[i].id, id);
+        snprintf(ret_reason, 200,
+                 match == SILT_COMPARED_ABSENT
+                     ? "entry %s lies below the watermark and is not in the archive"
+                     : "entry %s holds other bytes than in the archive",
+                 id);
+        return SILT_OK;
     }
     return SILT_OK;
 }
@@ -256,6 +316,7 @@ enum silt_status silt_judge_live(struct silt_archiver *archiver, struct silt_wor
     const struct silt_stream_row *row = &work->stream.row;
     silt_work_marker(archiver, work, marker);
     ret_reason[0] = 0;
+    struct silt_compare compare = {.archiver = archiver};
     enum silt_status status = silt_archive_source_seek(
         archiver->source, row->life, row->ns,
         (struct silt_range){archiver->look.facts.first, through}, false, err);
@@ -274,7 +335,7 @@ enum silt_status silt_judge_live(struct silt_archiver *archiver, struct silt_wor
                                               silt_view_str(marker), custody->marker_at);
         if (broken)
             return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s", broken);
-        status = compare_page(archiver, &archiver->page, ret_reason, err);
+        status = compare_page(&compare, &archiver->page, ret_reason, err);
         if (status != SILT_OK || ret_reason[0] || !archiver->page.full) return status;
         more = silt_wire_id_next(archiver->page.entries[archiver->page.entry_count - 1].id,
                                  &ask.from) &&
@@ -336,8 +397,6 @@ static void take_facts(const struct silt_archiver *archiver, struct silt_work *w
     if (stream) guess_page(archiver, work);
     work->looked_at_ms = archiver->now_ms;
     work->live_length = stream ? facts->length : 0;
-    if (stream && facts->entries_added > work->state->added_seen)
-        work->state->added_seen = facts->entries_added;
     uint64_t base = row && row->folded_any ? row->custody_added : 0;
     uint64_t above = stream && facts->entries_added > base ? facts->entries_added - base : 0;
     work->lag_entries = above < work->live_length ? above : work->live_length;
@@ -345,6 +404,15 @@ static void take_facts(const struct silt_archiver *archiver, struct silt_work *w
     if (row && row->folded_any && silt_wire_id_less(oldest, row->custody)) oldest = row->custody;
     work->lag_ms =
         work->lag_entries > 0 && archiver->now_ms > oldest.ms ? archiver->now_ms - oldest.ms : 0;
+}
+
+/* Only what continues counts as seen: another object's counters say nothing of this one. */
+static void note_seen(const struct silt_archiver *archiver, struct silt_work *work)
+{
+    const struct silt_facts *facts = &archiver->look.facts;
+    struct silt_work_state *state = work->state;
+    if (facts->entries_added > state->added_seen) state->added_seen = facts->entries_added;
+    state->last_seen = silt_wire_id_higher(state->last_seen, facts->last);
 }
 
 static enum silt_status act(struct silt_archiver *archiver, struct silt_work *work,
@@ -363,51 +431,70 @@ static enum silt_status act(struct silt_archiver *archiver, struct silt_work *wo
         return stop(archiver, work, SILT_VERDICT_WAITING,
                     archiver->look.state == SILT_LOOK_WRONG_TYPE ? SILT_ERR_WRONG_TYPE : SILT_OK,
                     custody->reason, err);
-    case SILT_CUSTODY_DOUBT: return silt_judge_doubt(archiver, work, custody->reason, err);
+    case SILT_CUSTODY_DOUBT:
+        return silt_judge_doubt(archiver, work, custody->cause, custody->reason, err);
+    case SILT_CUSTODY_AUDIT: return SILT_OK; /* silt_audit_run's */
     case SILT_CUSTODY_FIRST_CONTACT:
     case SILT_CUSTODY_CONTINUES:
     case SILT_CUSTODY_MOVE_MARKER: break;
     }
     status = compare_edges(archiver, work, reason, err);
     if (status != SILT_OK) return status;
-    if (reason[0]) return silt_judge_doubt(archiver, work, reason, err);
+    if (reason[0]) return silt_judge_doubt(archiver, work, SILT_AUDIT_BYTES, reason, err);
+    note_seen(archiver, work);
     *ret_go = true;
     return note_verdict(archiver, work, SILT_VERDICT_CLEAR, "", err);
+}
+
+/* SILT_END: the stream cannot be judged, work->status says why. */
+static enum silt_status look(struct silt_archiver *archiver, struct silt_work *work,
+                             struct silt_custody *ret, struct silt_err *err)
+{
+    enum silt_status status = silt_look_call(archiver->conn, silt_work_key(work),
+                                             SILT_LOOK_ARCHIVER, &archiver->look, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-look"))
+        status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    if (status != SILT_OK) return status;
+    work->state->page_size.sparse_cap = silt_look_page_cap(&archiver->look);
+    if (!is_readable(archiver, work)) return SILT_END;
+    take_facts(archiver, work);
+    const struct silt_stream_row *row = silt_work_row(work);
+    if (row && !silt_namespace_equal(row->ns, work->config->ns)) {
+        refuse(work, SILT_ERR_CONFIG,
+               "the archive holds this stream with another kind of ids than the configuration says",
+               "set ids: as it was when the stream was first archived");
+        return SILT_END;
+    }
+    struct silt_custody_input input = {.row = row,
+                                       .highest_watermark = silt_highest_watermark(row),
+                                       .look = &archiver->look,
+                                       .uuid = archiver->meta.uuid,
+                                       .epoch = archiver->meta.epoch};
+    *ret = silt_custody_decide(&input);
+    return SILT_OK;
 }
 
 enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,
                             struct silt_custody *ret, bool *ret_go, struct silt_err *err)
 {
+    struct silt_work_state *state = work->state;
     *ret_go = false;
-    for (int looks = 0; looks < FIRST_CONTACT_LOOKS; looks++) {
-        enum silt_status status = silt_look_call(archiver->conn, silt_work_key(work),
-                                                 SILT_LOOK_ARCHIVER, &archiver->look, err);
-        if (status == SILT_OK && SILT_FAULTPOINT("after-look"))
-            status = silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    for (int looks = 0; looks < LOOKS; looks++) {
+        bool again = true;
+        enum silt_status status = look(archiver, work, ret, err);
+        if (status == SILT_END) return SILT_OK;
         if (status != SILT_OK) return status;
-        work->state->page_size.sparse_cap = silt_look_page_cap(&archiver->look);
-        if (!is_readable(archiver, work)) return SILT_OK;
-        take_facts(archiver, work);
-        const struct silt_stream_row *row = silt_work_row(work);
-        if (row && !silt_namespace_equal(row->ns, work->config->ns)) {
-            refuse(
-                work, SILT_ERR_CONFIG,
-                "the archive holds this stream with another kind of ids than the configuration says",
-                "set ids: as it was when the stream was first archived");
-            return SILT_OK;
+        if (ret->row == SILT_CUSTODY_FIRST_CONTACT && !ret->marker_present) {
+            status = make_contact(archiver, work, err);
+        } else if (ret->row == SILT_CUSTODY_AUDIT) {
+            status = silt_audit_run(archiver, work, ret, &again, err);
+        } else {
+            status = act(archiver, work, ret, ret_go, err);
+            again = !*ret_go && state->auditing; /* a doubt: its audit begins with another look */
         }
-        struct silt_custody_input input = {.row = row,
-                                           .highest_watermark =
-                                               row ? row->watermark : SILT_WIRE_ID_MIN,
-                                           .look = &archiver->look,
-                                           .uuid = archiver->meta.uuid,
-                                           .epoch = archiver->meta.epoch};
-        *ret = silt_custody_decide(&input);
-        if (ret->row != SILT_CUSTODY_FIRST_CONTACT || ret->marker_present)
-            return act(archiver, work, ret, ret_go, err);
-        status = make_contact(archiver, work, err);
-        if (status != SILT_OK) return status;
+        if (status != SILT_OK || !again) return status;
     }
+    if (state->auditing) return SILT_OK; /* the stream does not stand still: in the next pass */
     work->status = silt_fail(&work->err, SILT_ERR_STALE,
                              "the marker could not be made: the stream changed at each try");
     return SILT_OK;

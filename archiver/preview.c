@@ -129,7 +129,7 @@ static bool judge(const struct silt_archiver *archiver, const struct silt_work *
 {
     const struct silt_stream_row *row = silt_work_row(work);
     struct silt_custody_input input = {.row = row,
-                                       .highest_watermark = row ? row->watermark : SILT_WIRE_ID_MIN,
+                                       .highest_watermark = silt_highest_watermark(row),
                                        .look = &archiver->look,
                                        .uuid = archiver->meta.uuid,
                                        .epoch = archiver->meta.epoch};

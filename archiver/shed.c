@@ -201,7 +201,10 @@ static enum silt_status trim(struct shed *shed, struct silt_wire_id threshold, s
         enum silt_status status = step(shed, threshold, &answer, &more, err);
         if (status == SILT_OK) status = check_answer(shed, &answer, reason, err);
         if (status != SILT_OK) return status;
-        if (reason[0]) return silt_judge_doubt(shed->archiver, shed->work, reason, err);
+        if (reason[0])
+            return silt_judge_doubt(shed->archiver, shed->work,
+                                    answer.alarm[0] ? SILT_AUDIT_TRIM_ALARM : SILT_AUDIT_BYTES,
+                                    reason, err);
     }
     return SILT_FAULTPOINT("after-trim")
                ? silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection")
@@ -232,7 +235,7 @@ static enum silt_status account(struct shed *shed, struct silt_wire_id threshold
         silt_judge_live(shed->archiver, shed->work, shed->custody, last, reason, err);
     if (status != SILT_OK || !reason[0]) return status;
     *ret_fine = false;
-    return silt_judge_doubt(shed->archiver, shed->work, reason, err);
+    return silt_judge_doubt(shed->archiver, shed->work, SILT_AUDIT_BYTES, reason, err);
 }
 
 static enum silt_status look_again(struct shed *shed, struct silt_err *err)

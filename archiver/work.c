@@ -47,8 +47,10 @@ static enum silt_status open_parts(struct silt_archiver *archiver, struct silt_e
         silt_batch_new(&archiver->batch) != SILT_OK ||
         silt_batch_new(&archiver->verdict) != SILT_OK)
         return silt_fail(err, SILT_ERR_MEMORY, NULL);
-    return archiver->preview ? SILT_OK
-                             : silt_worker_new(archiver->config->level, &archiver->worker, err);
+    if (archiver->preview) return SILT_OK;
+    if (silt_insert_new(archiver->config->level, &archiver->insert) != SILT_OK)
+        return silt_fail(err, SILT_ERR_MEMORY, NULL);
+    return silt_worker_new(archiver->config->level, &archiver->worker, err);
 }
 
 static enum silt_status make(const struct silt_config *config, bool preview,
@@ -89,6 +91,7 @@ void silt_archiver_free(struct silt_archiver *archiver)
 {
     if (!archiver) return;
     silt_worker_free(archiver->worker);
+    silt_insert_free(archiver->insert);
     silt_batch_free(archiver->batch);
     silt_batch_free(archiver->verdict);
     silt_archive_source_free(archiver->source);
@@ -127,6 +130,11 @@ struct silt_view silt_work_key(const struct silt_work *work)
 const struct silt_stream_row *silt_work_row(const struct silt_work *work)
 {
     return work->stream.row.number != 0 ? &work->stream.row : NULL;
+}
+
+struct silt_wire_id silt_highest_watermark(const struct silt_stream_row *row)
+{
+    return row ? silt_wire_id_higher(row->watermark, row->top_watermark) : SILT_WIRE_ID_MIN;
 }
 
 void silt_work_marker(const struct silt_archiver *archiver, const struct silt_work *work,

@@ -15,8 +15,9 @@ struct read_back {
     struct silt_receipt_facts facts;
 };
 
-/* The entries of one decoded segment from `from` on. *ret_more: the limit was not reached. */
-static void count_entries(struct read_back *r, struct silt_wire_id from, bool *ret_more)
+/* The entries of one decoded segment from `from` to `last`. *ret_more: the limit was not reached. */
+static void count_entries(struct read_back *r, struct silt_wire_id from, struct silt_wire_id last,
+                          bool *ret_more)
 {
     struct silt_segment *segment = r->store->segment;
     size_t count = silt_segment_count(segment);
@@ -26,6 +27,7 @@ static void count_entries(struct read_back *r, struct silt_wire_id from, bool *r
         if (r->facts.count == r->max_entries) return;
         silt_segment_entry(segment, i, &entry);
         if (silt_wire_id_less(r->through, entry.id)) return;
+        if (silt_wire_id_less(last, entry.id)) break; /* the child's from here on */
         r->facts.count++;
         r->facts.values_bytes += silt_entry_bytes(&entry);
         r->facts.digest = silt_entry_digest(&entry, r->facts.digest);
@@ -42,6 +44,30 @@ static bool header_holds(const struct silt_segment *segment, const struct silt_s
            silt_wire_id_equal(silt_segment_id(segment, count - 1), info->last);
 }
 
+/* Which life holds this id: the row's own from its fork on, below it its parent, and so on. *ret_last: the last id that it is asked for. */
+static enum silt_status life_of(struct silt_kv_txn *txn, const struct silt_stream_row *row,
+                                struct silt_wire_id id, uint64_t *ret_life,
+                                struct silt_wire_id *ret_last, struct silt_err *err)
+{
+    *ret_life = row->life;
+    *ret_last = SILT_WIRE_ID_MAX;
+    for (;;) {
+        struct silt_view value;
+        struct silt_fork_row fork;
+        struct silt_key key = silt_key_fork_life(*ret_life);
+        enum silt_status status = silt_kv_get(txn, SILT_DB_FORKS, silt_key_view(&key), &value, err);
+        if (status == SILT_END) return SILT_OK;
+        if (status == SILT_OK)
+            status = silt_fork_row_decode(value, silt_key_view(&key), &fork, err);
+        if (status != SILT_OK) return status;
+        if (!silt_wire_id_less(id, fork.fork)) return SILT_OK;
+        if (fork.parent >= *ret_life) /* only downwards, or the walk would never end */
+            return silt_fail(err, SILT_ERR_CORRUPT, "a life's parent is not older than it");
+        if (!silt_wire_id_less(*ret_last, fork.fork)) silt_wire_id_prev(fork.fork, ret_last);
+        *ret_life = fork.parent;
+    }
+}
+
 static enum silt_status walk(struct read_back *r, struct silt_kv_txn *txn,
                              const struct silt_stream_row *row, struct silt_err *err)
 {
@@ -49,15 +75,23 @@ static enum silt_status walk(struct read_back *r, struct silt_kv_txn *txn,
     bool more = r->max_entries > 0;
     while (more && silt_wire_id_next(from, &from) && !silt_wire_id_less(r->through, from)) {
         struct silt_segment_place place;
-        enum silt_status status =
-            silt_txn_segment(txn, row->life, row->ns, from, SILT_SEEK_FORWARD, &place, err);
-        if (status == SILT_END) return SILT_OK;
+        struct silt_wire_id last;
+        uint64_t life;
+        enum silt_status status = life_of(txn, row, from, &life, &last, err);
+        if (status == SILT_OK)
+            status = silt_txn_segment(txn, life, row->ns, from, SILT_SEEK_FORWARD, &place, err);
+        if (status == SILT_END ||
+            (status == SILT_OK && silt_wire_id_less(last, place.info.first))) {
+            from =
+                last; /* nothing more of this life; the highest id there is where it is the row's own */
+            continue;
+        }
         if (status == SILT_OK) status = silt_segment_open(r->store->segment, place.pair.value, err);
         if (status != SILT_OK) return status;
         if (!header_holds(r->store->segment, &place.info))
             return silt_fail(err, SILT_ERR_CORRUPT, "a segment does not hold what its header says");
-        count_entries(r, from, &more);
-        from = place.info.last;
+        count_entries(r, from, last, &more);
+        from = silt_wire_id_lower(place.info.last, last);
     }
     return SILT_OK;
 }

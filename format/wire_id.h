@@ -36,6 +36,14 @@ static inline bool silt_wire_id_is_zero(struct silt_wire_id id)
 {
     return id.ms == 0 && id.seq == 0;
 }
+static inline struct silt_wire_id silt_wire_id_lower(struct silt_wire_id a, struct silt_wire_id b)
+{
+    return silt_wire_id_less(a, b) ? a : b;
+}
+static inline struct silt_wire_id silt_wire_id_higher(struct silt_wire_id a, struct silt_wire_id b)
+{
+    return silt_wire_id_less(a, b) ? b : a;
+}
 /* The next / previous id; false at the end of the range (*ret untouched). */
 bool silt_wire_id_next(struct silt_wire_id id, struct silt_wire_id *ret);
 bool silt_wire_id_prev(struct silt_wire_id id, struct silt_wire_id *ret);

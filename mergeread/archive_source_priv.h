@@ -66,13 +66,4 @@ void silt_archive_source_clip(const struct silt_archive_source *source, struct s
 /* Names the damaged range in front of what the store or the codec said of it. */
 enum silt_status silt_archive_damaged(struct silt_range range, struct silt_err *err);
 
-static inline struct silt_wire_id silt_wire_id_lower(struct silt_wire_id a, struct silt_wire_id b)
-{
-    return silt_wire_id_less(a, b) ? a : b;
-}
-static inline struct silt_wire_id silt_wire_id_higher(struct silt_wire_id a, struct silt_wire_id b)
-{
-    return silt_wire_id_less(a, b) ? b : a;
-}
-
 #endif

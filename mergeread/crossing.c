@@ -135,7 +135,9 @@ static enum silt_status judge_marker(struct silt_cursor *cursor,
 {
     if (!cursor->known)
         return older_copy(cursor, err, group, "is of a stream that it does not know");
-    if (silt_wire_id_less(cursor->watermark, group->last_delivered))
+    /* After a fork the marker stays where the life before had it, until the next cycle moves it. */
+    if (silt_wire_id_less(silt_wire_id_higher(cursor->watermark, cursor->stream.row.top_watermark),
+                          group->last_delivered))
         return older_copy(cursor, err, group, "stands above its watermark");
     if (marker->epoch > silt_stream_epoch(&cursor->stream.row, cursor->history->meta.epoch))
         return older_copy(cursor, err, group, "is of a higher epoch");
@@ -213,9 +215,14 @@ static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id wa
     if (look->state == SILT_LOOK_STREAM) {
         if (cursor->at.has_base && silt_wire_id_less(look->facts.last, cursor->at.base))
             return set_back(cursor, cursor->at.base, "the place", err);
-        if (silt_wire_id_less(look->facts.last, watermark_before)) {
+        /* After an audit C may lie below W: then the archiver has seen the server set back, and it need not reach W. */
+        struct silt_wire_id known =
+            cursor->known && row->folded_any && silt_wire_id_less(row->custody, row->watermark)
+                ? silt_wire_id_lower(watermark_before, row->custody)
+                : watermark_before;
+        if (silt_wire_id_less(look->facts.last, known)) {
             cursor->behind = true;
-            return set_back(cursor, watermark_before, "the watermark", err);
+            return set_back(cursor, known, "the watermark", err);
         }
     }
     return SILT_OK;

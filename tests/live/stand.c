@@ -92,8 +92,11 @@ static void run_as_child(struct stand *stand)
     stand->archiver = NULL;
     stand->work_count = 0;
     stand_open(stand, NULL);
-    stand->archiver->limits =
-        (struct silt_cycle_limits){.fold_entries = 16, .fold_bytes = 1u << 20, .trim_step = 6};
+    stand->archiver->limits = (struct silt_cycle_limits){.fold_entries = 16,
+                                                         .fold_bytes = 1u << 20,
+                                                         .trim_step = 6,
+                                                         .audit_entries = 5,
+                                                         .audit_save = 10};
     enum silt_status status = stand_run(stand);
     for (size_t i = 0; i < stand->work_count && status == SILT_OK; i++)
         status = stand->works[i]->status;

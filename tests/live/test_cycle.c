@@ -472,71 +472,6 @@ END_TEST
 
 /* ---- doubt ---- */
 
-START_TEST(cycle__delete_and_recreate_is_doubt_and_stays_so)
-{
-    stand_start(&stand, PLAIN5);
-    stand_add(&stand, "s", NULL, 1, 30);
-    check_run();
-    test_cmd(&stand.server, "DEL s");
-    test_cmd(&stand.server, "XADD s 3-0 other bytes");
-    check_doubt("marker is gone");
-    stand_close(&stand);
-    stand_open(&stand, NULL);
-    check_doubt("marker is gone");
-    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 1);
-    ck_assert_uint_eq(stand_archived(&stand, "s"), 30);
-    finish();
-}
-END_TEST
-
-START_TEST(cycle__a3_id_set_back_on_an_emptied_stream_is_doubt)
-{
-    stand_start(&stand, PLAIN5);
-    stand_add(&stand, "s", NULL, 1, 4);
-    check_run();
-    test_cmd(&stand.server, "XTRIM s MAXLEN 0");
-    test_cmd(&stand.server, "XSETID s 1-0");
-    test_cmd(&stand.server, "XADD s 2-0 f other");
-    check_doubt("last-generated-id");
-    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 1);
-    finish();
-}
-END_TEST
-
-START_TEST(cycle__other_bytes_under_the_first_id_are_doubt)
-{
-    stand_start(&stand, "- { match: s, ids: wire }");
-    stand_add(&stand, "s", NULL, 1, 4);
-    check_run();
-    char at[SILT_WIRE_ID_TEXT], name[128];
-    snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
-    test_cmd(&stand.server, "DEL s"); /* the same object but for one value, our marker and all */
-    test_cmd(&stand.server, "XADD s 1-0 n other");
-    stand_add(&stand, "s", NULL, 2, 4);
-    test_cmd(&stand.server, "XGROUP CREATE s %s %s", name, at);
-    check_doubt("first entry");
-    finish();
-}
-END_TEST
-
-/* No fact went back: only the archive itself tells. */
-START_TEST(cycle__other_bytes_under_a_later_first_id_are_doubt)
-{
-    stand_start(&stand, "- { match: s, ids: wire }");
-    stand_add(&stand, "s", NULL, 1, 4);
-    check_run();
-    char at[SILT_WIRE_ID_TEXT], name[128];
-    snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
-    test_cmd(&stand.server, "DEL s");
-    test_cmd(&stand.server, "XADD s 3-0 n other");
-    stand_add(&stand, "s", NULL, 4, 4);
-    test_cmd(&stand.server, "XSETID s 4-0 ENTRIESADDED 4 MAXDELETEDID 0-0");
-    test_cmd(&stand.server, "XGROUP CREATE s %s %s", name, at);
-    check_doubt("first entry 3-0 holds other bytes");
-    finish();
-}
-END_TEST
-
 START_TEST(cycle__a_gone_key_waits_and_says_so)
 {
     stand_start(&stand, PLAIN5);
@@ -743,8 +678,7 @@ START_TEST(cycle__a_read_back_that_differs_stops_the_stream_for_good)
 }
 END_TEST
 
-TEST_MAIN(cycle__other_bytes_under_a_later_first_id_are_doubt,
-          cycle__d1_a_damaged_encoding_is_never_stored,
+TEST_MAIN(cycle__d1_a_damaged_encoding_is_never_stored,
           cycle__a_read_back_that_differs_stops_the_stream_for_good,
           cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,
@@ -759,10 +693,7 @@ TEST_MAIN(cycle__other_bytes_under_a_later_first_id_are_doubt,
           cycle__a1_threshold_is_never_above_a_live_entry, cycle__b2_groups_hold_the_trim,
           cycle__b1_pending_entries_hold_the_trim, cycle__groups_ignore_and_group_limit_let_go,
           cycle__w4_w5_foreign_entries_stop_nobody, cycle__on_foreign_hold_stops_before_the_first,
-          cycle__odd_entries_come_back_byte_for_byte,
-          cycle__delete_and_recreate_is_doubt_and_stays_so,
-          cycle__a3_id_set_back_on_an_emptied_stream_is_doubt,
-          cycle__other_bytes_under_the_first_id_are_doubt, cycle__a_gone_key_waits_and_says_so,
+          cycle__odd_entries_come_back_byte_for_byte, cycle__a_gone_key_waits_and_says_so,
           cycle__a_key_gone_unfolded_is_a_gap_of_at_least,
           cycle__another_archives_marker_is_refused_by_name,
           cycle__an_older_copy_of_the_archive_refuses, cycle__one_bad_stream_never_holds_up_another,

@@ -99,6 +99,7 @@ START_TEST(custody__moves_the_marker_only_from_where_the_commit_found_it)
     check_row(&scene, SILT_CUSTODY_MOVE_MARKER, "4-0");
     calm_with_marker(&scene, id(5));
     check_row(&scene, SILT_CUSTODY_DOUBT, "5-0");
+    ck_assert_int_eq(decide(&scene).cause, SILT_AUDIT_OURS_ELSEWHERE);
 }
 END_TEST
 
@@ -185,13 +186,13 @@ START_TEST(custody__another_number_or_higher_epoch_is_another_copy)
 }
 END_TEST
 
-START_TEST(custody__a_lower_epoch_is_doubt)
+START_TEST(custody__a_lower_epoch_is_left_to_adopt)
 {
     struct scene scene;
     calm(&scene);
     scene.epoch = 3;
     put_group(&scene, UUID, 2, 5, id(10));
-    check_row(&scene, SILT_CUSTODY_DOUBT, "earlier epoch");
+    check_row(&scene, SILT_CUSTODY_OTHER_COPY, "earlier epoch");
 }
 END_TEST
 
@@ -201,11 +202,28 @@ START_TEST(custody__a_pending_audit_outweighs_everything)
     calm_with_marker(&scene, id(10));
     scene.row.verdict = SILT_VERDICT_AUDIT_PENDING;
     scene.row.verdict_reason = silt_view_str("because of then");
-    check_row(&scene, SILT_CUSTODY_DOUBT, "because of then");
+    check_row(&scene, SILT_CUSTODY_AUDIT, "because of then");
+    ck_assert_str_eq(decide(&scene).claim, "");
     put_group(&scene, OTHER_UUID, 1, 9, id(7));
-    check_row(&scene, SILT_CUSTODY_DOUBT, "because of then");
+    check_row(&scene, SILT_CUSTODY_AUDIT, "because of then");
+    ck_assert_ptr_nonnull(strstr(decide(&scene).claim, OTHER_UUID));
     scene.look.state = SILT_LOOK_GONE;
-    check_row(&scene, SILT_CUSTODY_DOUBT, "because of then");
+    check_row(&scene, SILT_CUSTODY_AUDIT, "because of then");
+    ck_assert_str_eq(decide(&scene).claim, "");
+}
+END_TEST
+
+START_TEST(custody__a_pending_audit_waits_where_a_newer_copy_is_at_work)
+{
+    struct scene scene;
+    calm_with_marker(&scene, id(11));
+    scene.row.verdict = SILT_VERDICT_AUDIT_PENDING;
+    check_row(&scene, SILT_CUSTODY_AUDIT, "");
+    ck_assert_ptr_nonnull(strstr(decide(&scene).claim, "11-0"));
+    calm(&scene);
+    scene.row.verdict = SILT_VERDICT_AUDIT_PENDING;
+    put_group(&scene, UUID, 1, 6, id(10));
+    ck_assert_ptr_nonnull(strstr(decide(&scene).claim, ":1:6"));
 }
 END_TEST
 
@@ -236,6 +254,7 @@ START_TEST(custody__absent_marker_is_doubt)
     struct scene scene;
     calm(&scene);
     check_row(&scene, SILT_CUSTODY_DOUBT, "at or below the watermark 10-0");
+    ck_assert_int_eq(decide(&scene).cause, SILT_AUDIT_MARKER_ABSENT);
     scene.look.facts.first = id(11);
     check_row(&scene, SILT_CUSTODY_DOUBT, "above the watermark 10-0");
 }
@@ -249,6 +268,10 @@ static void check_break(void (*change)(struct silt_facts *), const char *fact)
     change(&scene.look.facts);
     ck_assert_str_eq(silt_custody_break(&scene.row.facts, &scene.look.facts), fact);
     check_row(&scene, SILT_CUSTODY_DOUBT, fact);
+    bool failover = strcmp(fact, "master_replid") == 0;
+    ck_assert_int_eq(decide(&scene).cause, failover ? SILT_AUDIT_OURS_REPL : SILT_AUDIT_OURS_BACK);
+    scene.look.facts.replid[0] = 'f'; /* a failover and a fact that went back: the fact counts */
+    ck_assert_int_eq(decide(&scene).cause, failover ? SILT_AUDIT_OURS_REPL : SILT_AUDIT_OURS_BACK);
     calm_with_marker(&scene, id(4)); /* a crash between commit and marker excuses none of them */
     change(&scene.look.facts);
     check_row(&scene, SILT_CUSTODY_DOUBT, fact);
@@ -337,8 +360,9 @@ TEST_MAIN(custody__continues_with_the_marker_at_custody,
           custody__our_marker_without_a_row_is_another_copy,
           custody__another_archives_marker_is_named, custody__an_unreadable_claim_is_a_claim,
           custody__above_every_watermark_is_a_newer_copy,
-          custody__another_number_or_higher_epoch_is_another_copy, custody__a_lower_epoch_is_doubt,
-          custody__a_pending_audit_outweighs_everything, custody__gone_or_of_another_type_waits,
+          custody__another_number_or_higher_epoch_is_another_copy, custody__a_lower_epoch_is_left_to_adopt,
+          custody__a_pending_audit_outweighs_everything,
+          custody__a_pending_audit_waits_where_a_newer_copy_is_at_work, custody__gone_or_of_another_type_waits,
           custody__absent_marker_on_an_empty_stream_waits, custody__absent_marker_is_doubt,
           custody__every_fact_that_goes_back_is_doubt, custody__what_may_happen_by_itself_continues,
           custody__an_emptied_stream_shows_only_ids_above_its_last)
