@@ -136,8 +136,6 @@ static enum silt_status take_page(struct silt_archiver *archiver, struct silt_wo
     }
     audit->facts = page->look.facts;
     work->state->audit_unsaved += page->entry_count;
-    if (page->entry_count > 0)
-        work->state->page_size.entry_bytes = page->values_bytes / page->entry_count + 1;
     return SILT_OK;
 }
 
@@ -173,6 +171,7 @@ static enum silt_status read_share(struct silt_archiver *archiver, struct silt_w
         *ret_broken = silt_fetch_break(&audit->facts, &archiver->page.look, silt_view_str(marker),
                                        audit->marker_at);
         if (*ret_broken) return SILT_OK;
+        silt_page_learn(&work->state->page_size, &archiver->page, ask.count);
         status = take_page(archiver, work, &compare, err);
         left -= archiver->page.entry_count < left ? archiver->page.entry_count : left;
         *ret_done = !archiver->page.full || !silt_wire_id_next(audit->position, &ask.from) ||

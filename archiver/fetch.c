@@ -17,7 +17,7 @@ uint32_t silt_page_count(const struct silt_page_size *size, uint32_t page_entrie
     return count > 0 ? (uint32_t)count : 1;
 }
 
-static void learn(struct silt_page_size *size, const struct silt_page *page, uint32_t asked)
+void silt_page_learn(struct silt_page_size *size, const struct silt_page *page, uint32_t asked)
 {
     size->sparse_cap = silt_look_page_cap(&page->look);
     if (page->entry_count > 0) size->entry_bytes = page->values_bytes / page->entry_count + 1;
@@ -131,7 +131,7 @@ static enum silt_status step(struct silt_conn *conn, struct silt_worker *worker,
         silt_worker_give(worker, page, 0);
         return SILT_OK;
     }
-    learn(size, page, asked->count);
+    silt_page_learn(size, page, asked->count);
     size_t count = fold_count(request, page, fetch);
     if (silt_fetch_take(request, page, count, fetch)) {
         status = ask(conn, request, size, fetch, asked, err);

@@ -56,6 +56,8 @@ SILT_MUST_USE enum silt_status silt_fetch_run(struct silt_conn *conn, struct sil
 void silt_fetch_begin(const struct silt_fetch_request *request, struct silt_fetch *ret);
 bool silt_fetch_take(const struct silt_fetch_request *request, const struct silt_page *page,
                      size_t count, struct silt_fetch *fetch);
+/* After a page that came whole: what the next one may ask for. */
+void silt_page_learn(struct silt_page_size *size, const struct silt_page *page, uint32_t asked);
 uint32_t silt_page_count(const struct silt_page_size *size, uint32_t page_entries,
                          uint64_t page_bytes);
 /* Why a page's look does not go on from the opening one; NULL: it does. */

@@ -62,6 +62,7 @@ static enum silt_status take_page(struct refold *refold, struct silt_page_reques
     refold->fetched.broken =
         silt_fetch_break(request->opening, &page->look, request->marker, request->marker_at);
     if (refold->fetched.broken) return SILT_OK;
+    silt_page_learn(&refold->work->state->page_size, page, ask->count);
     for (size_t i = 0; i < page->entry_count && !refold->outcome.doubt; i++) {
         status = take_entry(refold, &page->entries[i], err);
         if (status != SILT_OK) return status;
