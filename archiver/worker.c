@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 
 #include "alloc.h"
@@ -88,6 +89,9 @@ enum silt_status silt_worker_new(int level, struct silt_worker **ret, struct sil
     int failed = pthread_create(&worker->thread, NULL, run, worker);
     if (failed) {
         silt_worker_free(worker);
+        /* EAGAIN here is a limit (threads, address space for its stack), not the archive's trouble. */
+        if (failed == EAGAIN)
+            return silt_fail(err, SILT_ERR_LIMIT, "no room for the encoding thread");
         return silt_fail_errno(err, failed, "cannot start the encoding thread");
     }
     worker->started = true;

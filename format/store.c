@@ -218,7 +218,11 @@ enum silt_status silt_store_open(const char *path, const struct silt_store_optio
     if (!store) return silt_fail(err, SILT_ERR_MEMORY, NULL);
     store->lock_fd = -1;
     struct silt_err why = {0};
-    enum silt_status status = open_store(store, path, options, &why);
+    /* The limit holds from the start: what is reserved at once is only a guess. */
+    struct silt_store_options bounded = *options;
+    if (bounded.map_initial_bytes > bounded.map_limit_bytes)
+        bounded.map_initial_bytes = bounded.map_limit_bytes;
+    enum silt_status status = open_store(store, path, &bounded, &why);
     if (status != SILT_OK) {
         if (status == SILT_ERR_PERMISSION && why.hint[0] == '\0') silt_dir_hint_owner(path, &why);
         if (err) *err = why;

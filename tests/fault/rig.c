@@ -86,9 +86,9 @@ bool rig_has_said(const struct rig *rig, const char *words)
 /* ---- entries ---- */
 
 static const char add_script[] =
-    "for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do local n = string.format('%d', i) "
-    "redis.call('XADD', KEYS[1], n .. '-1', 'n', n, 'text', "
-    "string.rep(string.format('%d,', (i * 7919) % 10007), i % 20)) end";
+    "for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do local n, t = string.format('%d', i), {} "
+    "for j = 1, i % 20 do t[j] = string.format('%d,', ((i * 7919 + j * 104729) * 31337) % 1000003) "
+    "end redis.call('XADD', KEYS[1], n .. '-1', 'n', n, 'text', table.concat(t)) end";
 
 void rig_add(struct rig *rig, const char *key, uint64_t from, uint64_t to)
 {
@@ -101,8 +101,9 @@ static void due_text(uint64_t n, char ret_n[24], char ret_text[200])
     size_t len = 0;
     snprintf(ret_n, 24, "%" PRIu64, n);
     ret_text[0] = 0;
-    for (uint64_t i = 0; i < n % 20; i++)
-        len += (size_t)snprintf(ret_text + len, 200 - len, "%" PRIu64 ",", n * 7919 % 10007);
+    for (uint64_t j = 1; j <= n % 20; j++)
+        len += (size_t)snprintf(ret_text + len, 200 - len, "%" PRIu64 ",",
+                                (n * 7919 + j * 104729) * 31337 % 1000003);
 }
 
 static bool is_due(const struct silt_entry *entry, uint64_t n)
