@@ -18,12 +18,24 @@ static void same(enum silt_status status)
     if (status != SILT_OK || !silt_view_equal(silt_buf_view(&row), silt_buf_view(&again))) abort();
 }
 
+/* A row of an earlier version is written again as one of the newest; that one must come back as it is. */
 static void stream_row(void)
 {
     static struct silt_buf groups;
     struct silt_stream_row stream;
-    if (silt_stream_row_decode(silt_buf_view(&row), key, &groups, &stream, NULL) == SILT_OK)
-        same(silt_stream_row_encode(&stream, key, &again));
+    for (int round = 0; round < 2; round++) {
+        enum silt_status status =
+            silt_stream_row_decode(silt_buf_view(&row), key, &groups, &stream, NULL);
+        if (status != SILT_OK && round == 0) return;
+        silt_buf_clear(&again);
+        if (status != SILT_OK || silt_stream_row_encode(&stream, key, &again) != SILT_OK) abort();
+        bool newest = row.at[0] == again.at[0];
+        if (newest) same(SILT_OK);
+        if (newest) return;
+        silt_buf_clear(&row);
+        if (silt_buf_put(&row, again.at, again.len) != SILT_OK) abort();
+    }
+    abort();
 }
 
 static void gap_row(void)
