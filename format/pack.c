@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 
+enum { BLOCK_RLE = 1, BLOCK_COMPRESSED = 2, BLOCK_BYTES_MAX = 128 << 10 };
 #define FRAME_MAGIC 0xFD2FB528u
 
 struct silt_packer {
@@ -79,13 +80,35 @@ void silt_unpacker_free(struct silt_unpacker *unpacker)
     silt_free(unpacker);
 }
 
+/* What the blocks of a frame can hold at most: a frame that claims more is refused before memory is taken for it. Source: RFC 8878, 3.1.1. */
+static uint64_t most_bytes(struct silt_view frame)
+{
+    static const uint8_t size_bytes[4] = {0, 2, 4, 8}, dictionary_bytes[4] = {0, 1, 2, 4};
+    if (frame.len < 6) return 0;
+    unsigned descriptor = frame.at[4];
+    bool single = descriptor & 0x20;
+    size_t at = 5 + (single ? 0 : 1) + dictionary_bytes[descriptor & 3] +
+                (single && descriptor >> 6 == 0 ? 1 : size_bytes[descriptor >> 6]);
+    uint64_t most = 0;
+    while (at + 3 <= frame.len) {
+        uint32_t block =
+            frame.at[at] | (uint32_t)frame.at[at + 1] << 8 | (uint32_t)frame.at[at + 2] << 16;
+        uint32_t size = block >> 3, type = block >> 1 & 3;
+        most += type == BLOCK_COMPRESSED ? BLOCK_BYTES_MAX : size;
+        at += 3 + (type == BLOCK_RLE ? 1 : (size_t)size);
+        if (block & 1) break;
+    }
+    return most;
+}
+
 enum silt_status silt_unpack(struct silt_unpacker *unpacker, struct silt_view frame, size_t raw_len,
                              struct silt_buf *out)
 {
     /* A skippable frame would count as one of no content. */
     if (frame.len < 4 || silt_get_le32(frame.at) != FRAME_MAGIC ||
         ZSTD_getFrameContentSize(frame.at, frame.len) != raw_len ||
-        ZSTD_findFrameCompressedSize(frame.at, frame.len) != frame.len)
+        ZSTD_findFrameCompressedSize(frame.at, frame.len) != frame.len ||
+        most_bytes(frame) < raw_len)
         return SILT_ERR_CORRUPT;
     silt_buf_clear(out);
     enum silt_status status = silt_buf_reserve(out, raw_len);

@@ -83,6 +83,11 @@ SILT_MUST_USE enum silt_status silt_store_segment(struct silt_store *store, uint
                                                   enum silt_seek seek, struct silt_buf *value,
                                                   struct silt_segment_info *ret_info,
                                                   struct silt_err *err);
+/* The first id of the life's next segment above the id, by its key alone: how far a damaged one can reach. SILT_END: none. */
+SILT_MUST_USE enum silt_status silt_store_segment_above(struct silt_store *store, uint64_t life,
+                                                        struct silt_namespace ns,
+                                                        struct silt_wire_id id,
+                                                        struct silt_wire_id *ret);
 /* Headers only, without copying values, within one snapshot, from the segment that silt_store_segment would give, onwards in that direction,
  * until visit returns false. visit must not call the store. A damaged header is passed with status SILT_ERR_CORRUPT and only info->first set. */
 typedef bool silt_store_visit(void *ctx, enum silt_status status,

@@ -169,6 +169,23 @@ static void check_free_list(struct audit *a)
     if (status != SILT_END) tell(a, "a page is damaged", a->pages->free.root);
 }
 
+/* LMDB loses no page: one that is in no tree and not free was in a tree before something in it was damaged. Told once for each run of them. */
+static void check_lost(struct audit *a)
+{
+    uint64_t last = a->pages->last_page, in_file = a->pages->bytes / a->pages->page_bytes;
+    a->name = "file";
+    bool before = false;
+    for (uint64_t page = SILT_PAGE_META; page <= last && page < in_file; page++) {
+        bool lost = (a->used[page / 8] & 1u << page % 8) == 0;
+        if (lost && !before) {
+            struct silt_page_fault fault = {
+                a->name, "pages that no tree leads to, and that are not free", page, false};
+            a->found(a->ctx, &fault);
+        }
+        before = lost;
+    }
+}
+
 enum silt_status silt_pages_audit(const struct silt_pages *pages, silt_page_found *found, void *ctx)
 {
     struct audit a = {.pages = pages, .found = found, .ctx = ctx, .name = "file"};
@@ -182,6 +199,7 @@ enum silt_status silt_pages_audit(const struct silt_pages *pages, silt_page_foun
     check_named(&a);
     check_tree(&a, &pages->free, "free list");
     check_free_list(&a);
+    check_lost(&a);
     silt_free(a.used);
     return SILT_OK;
 }

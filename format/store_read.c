@@ -298,6 +298,26 @@ enum silt_status silt_store_segment(struct silt_store *store, uint64_t life,
     return status;
 }
 
+enum silt_status silt_store_segment_above(struct silt_store *store, uint64_t life,
+                                          struct silt_namespace ns, struct silt_wire_id id,
+                                          struct silt_wire_id *ret)
+{
+    struct silt_kv_txn *txn;
+    struct silt_kv_pair pair;
+    struct silt_namespace key_ns;
+    uint64_t key_life;
+    if (!silt_wire_id_next(id, &id)) return SILT_END;
+    struct silt_key key = silt_key_segment(life, ns, id);
+    enum silt_status status = silt_env_read(store, &txn, NULL);
+    if (status != SILT_OK) return status;
+    status = silt_kv_at_or_above(txn, SILT_DB_SEGMENTS, silt_key_view(&key), &pair, NULL);
+    if (status == SILT_OK && (!silt_key_segment_parse(pair.key, &key_life, &key_ns, ret) ||
+                              key_life != life || !silt_namespace_equal(key_ns, ns)))
+        status = SILT_END;
+    silt_env_read_end(store, txn);
+    return status;
+}
+
 /* Peeking at a damaged value may have moved the place to the next key: seek afresh from a known id. */
 static enum silt_status next_place(struct silt_kv_txn *txn, uint64_t life, struct silt_namespace ns,
                                    enum silt_seek seek, struct silt_segment_place *place,

@@ -154,6 +154,16 @@ static bool step_over(struct silt_archive_source *source, struct silt_wire_id fi
     return silt_wire_id_next(last, &source->place) && !silt_wire_id_less(range.to, source->place);
 }
 
+/* What a damaged segment says of its last id may be wrong: the next one's entries are not its. */
+static void clip_to_next(struct silt_archive_source *source, uint64_t life,
+                         struct silt_segment_info *info)
+{
+    struct silt_wire_id next;
+    if (silt_store_segment_above(source->store, life, source->ns, info->first, &next) == SILT_OK &&
+        !silt_wire_id_less(info->last, next))
+        (void)silt_wire_id_prev(next, &info->last);
+}
+
 /* One segment of the present piece. SILT_OK with left 0: go on looking. */
 static enum silt_status load_one(struct silt_archive_source *source, struct silt_range *ret_damaged,
                                  struct silt_err *err)
@@ -174,6 +184,7 @@ static enum silt_status load_one(struct silt_archive_source *source, struct silt
     /* Without a range to blame, all that this walk would still have read of the life is in doubt. */
     if (status == SILT_ERR_CORRUPT && silt_wire_id_is_zero(info.last))
         info.first = range.from, info.last = range.to;
+    if (status == SILT_ERR_CORRUPT && !source->reverse) clip_to_next(source, life, &info);
     if (silt_wire_id_less(walk.to, info.first) || silt_wire_id_less(info.last, walk.from)) {
         next_piece(source);
         return SILT_OK;

@@ -432,7 +432,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    const TTest *tests[] = {damage__E2_every_flip_is_harmless_or_found_and_costs_one_segment};
-    if (test_long()) setenv("CK_DEFAULT_TIMEOUT", "20000", 1);
-    return test_run(argc, argv, tests, sizeof tests / sizeof tests[0]);
+    Suite *suite = suite_create(argv[0]);
+    TCase *tcase = tcase_create("all");
+    (void)argc;
+    tcase_set_timeout(tcase, test_long() ? 7200.0 : 240.0);
+    tcase_add_test(tcase, damage__E2_every_flip_is_harmless_or_found_and_costs_one_segment);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite(suite);
 }

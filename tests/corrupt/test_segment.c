@@ -1,6 +1,6 @@
 /* Damaged segments. A flipped bit anywhere is refused, with no hole in the sweep; behind right checksums, whatever the columns say, the
  * decoder refuses or gives entries that can be walked, and never reads or writes out of bounds (the sanitizers watch). */
-#include "format/segment.h"
+#include "format/segment_header.h"
 #include "harness/feed.h"
 #include "harness/forge.h"
 #include "harness/harness.h"
@@ -325,7 +325,99 @@ START_TEST(segment__copies_of_a_dictionary_are_refused)
 }
 END_TEST
 
+/* ---- frames that lie about their size ---- */
+
+/* A segment whose body is this frame and whose header says raw_bytes; all checksums right. */
+static void reframe(const struct sample *sample, struct silt_view frame, uint64_t raw_bytes,
+                    struct silt_buf *ret)
+{
+    struct silt_segment_info info = sample->info;
+    uint8_t header[SILT_SEGMENT_HEADER];
+    info.raw_bytes = raw_bytes;
+    silt_segment_header_put(&info, frame, header);
+    silt_buf_clear(ret);
+    ck_assert_int_eq(silt_buf_put(ret, header, sizeof header), SILT_OK);
+    ck_assert_int_eq(silt_buf_put(ret, frame.at, frame.len), SILT_OK);
+}
+
+static void refuse_frame(struct sample *sample, const char *what, struct silt_view frame,
+                         uint64_t raw_bytes)
+{
+    struct silt_buf value = {0};
+    struct silt_err err = {0};
+    struct test_heap heap;
+    reframe(sample, frame, raw_bytes, &value);
+    test_heap_start(&heap, 0);
+    enum silt_status status = silt_segment_open(sample->segment, silt_buf_view(&value), &err);
+    test_heap_stop();
+    ck_assert_msg(status == SILT_ERR_CORRUPT, "%s, %llu raw bytes: %s", what,
+                  (unsigned long long)raw_bytes, silt_status_name(status));
+    ck_assert_str_ne(err.sentence, "");
+    ck_assert_msg(heap.peak_bytes < 64u << 20, "%s, %llu raw bytes: took %zu bytes", what,
+                  (unsigned long long)raw_bytes, heap.peak_bytes);
+    silt_buf_release(&value);
+}
+
+/* The frame with another content size of eight bytes; has_size false: without one. */
+static void resize_frame(struct silt_view frame, bool has_size, uint64_t size, struct silt_buf *ret)
+{
+    static const size_t size_bytes[4] = {1, 2, 4, 8};
+    unsigned descriptor = frame.at[4];
+    ck_assert_uint_eq(descriptor & 0x23, 0x20); /* one segment, no dictionary: as we write it */
+    size_t blocks = 5 + size_bytes[descriptor >> 6];
+    silt_buf_clear(ret);
+    ck_assert_int_eq(silt_buf_put(ret, frame.at, 4), SILT_OK);
+    ck_assert_int_eq(silt_buf_put_u8(ret, has_size ? 0xE0 | (descriptor & 4) : descriptor & 4),
+                     SILT_OK);
+    if (has_size)
+        ck_assert_int_eq(silt_buf_put_u64(ret, size), SILT_OK);
+    else
+        ck_assert_int_eq(silt_buf_put_u8(ret, 0x50), SILT_OK); /* a window of a MiB */
+    ck_assert_int_eq(silt_buf_put(ret, frame.at + blocks, frame.len - blocks), SILT_OK);
+}
+
+/* Field report G2: the stored frame's size patched, removed, a second frame behind it: refused by the recorded length, within 64 MiB. */
+START_TEST(segment__G2_frames_that_lie_about_their_size_are_refused)
+{
+    struct sample sample;
+    struct silt_buf bent = {0};
+    static const uint8_t skippable[] = {0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0};
+    sample_new(&sample, test_feed_new(1, 300), 0, 300, evt);
+    struct silt_view frame = {sample.value.at + SILT_SEGMENT_HEADER,
+                              sample.value.len - SILT_SEGMENT_HEADER};
+    uint64_t raw = sample.info.raw_bytes;
+    const uint64_t sizes[] = {0,       1,       raw - 1,         raw + 1,
+                              1 << 20, 1 << 30, (1u << 30) + 1u, UINT64_MAX - 2};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        resize_frame(frame, true, sizes[i], &bent);
+        refuse_frame(&sample, "patched", silt_buf_view(&bent), raw);
+        refuse_frame(&sample, "both patched", silt_buf_view(&bent), sizes[i]);
+        refuse_frame(&sample, "the header patched", frame, sizes[i]);
+    }
+    resize_frame(frame, false, 0, &bent);
+    refuse_frame(&sample, "removed", silt_buf_view(&bent), raw);
+    silt_buf_clear(&bent);
+    ck_assert_int_eq(silt_buf_put(&bent, frame.at, frame.len), SILT_OK);
+    ck_assert_int_eq(silt_buf_put(&bent, frame.at, frame.len), SILT_OK);
+    refuse_frame(&sample, "a second frame", silt_buf_view(&bent), raw);
+    refuse_frame(&sample, "a second frame", silt_buf_view(&bent), 2 * raw);
+    bent.len = frame.len;
+    ck_assert_int_eq(silt_buf_put(&bent, skippable, sizeof skippable), SILT_OK);
+    refuse_frame(&sample, "a frame to be skipped", silt_buf_view(&bent), raw);
+    /* Written in another way, but true: the size is what counts. */
+    resize_frame(frame, true, raw, &bent);
+    struct silt_buf value = {0};
+    reframe(&sample, silt_buf_view(&bent), raw, &value);
+    ck_assert_int_eq(silt_segment_open(sample.segment, silt_buf_view(&value), NULL), SILT_OK);
+    ck_assert_uint_eq(silt_segment_count(sample.segment), 300);
+    silt_buf_release(&value);
+    silt_buf_release(&bent);
+    sample_free(&sample);
+}
+END_TEST
+
 TEST_MAIN(segment__every_flipped_bit_is_refused, segment__every_cut_and_every_tail_is_refused,
           segment__header_rows_have_their_codes, segment__forged_columns_never_do_harm,
           segment__random_columns_never_do_harm, segment__bombs_are_refused,
-          segment__copies_of_a_dictionary_are_refused)
+          segment__copies_of_a_dictionary_are_refused,
+          segment__G2_frames_that_lie_about_their_size_are_refused)
