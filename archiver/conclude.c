@@ -33,7 +33,9 @@ static struct silt_wire_id before(struct silt_wire_id id)
 
 static bool is_absent(const struct silt_audit_input *input)
 {
-    return input->row->audit.cause == SILT_AUDIT_MARKER_ABSENT;
+    /* An adopted stream had no marker of ours that vouched for the object. */
+    return input->row->audit.cause == SILT_AUDIT_MARKER_ABSENT ||
+           input->row->audit.cause == SILT_AUDIT_ADOPTED;
 }
 
 /* ---- which life ---- */

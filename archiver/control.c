@@ -158,19 +158,33 @@ static void free_client(struct client *client)
     silt_free(client);
 }
 
-static void serve_sync(struct client *client, const struct silt_view *key)
+static void serve_later(struct client *client, const struct silt_control_request *request)
 {
     struct silt_control *control = client->control;
     struct silt_err err = {0};
     client->ticket = ++control->last_ticket;
     enum silt_status status =
-        control->handler.sync(control->handler.ctx, key, client->ticket, &err);
+        control->handler.later(control->handler.ctx, request, client->ticket, &err);
     if (status == SILT_OK) {
         bufferevent_set_timeouts(client->link, NULL, NULL); /* however long the fold takes */
         return;
     }
     client->ticket = 0;
     answer_error(client, status, &err);
+}
+
+/* Verbs that are answered when they are done. */
+static bool is_later(const char *verb, enum silt_control_verb *ret)
+{
+    static const char *const verbs[] = {[SILT_CONTROL_SYNC] = "sync",
+                                        [SILT_CONTROL_ADOPT] = "adopt",
+                                        [SILT_CONTROL_RELEASE] = "release"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(verb, verbs[i]) == 0) {
+            *ret = (enum silt_control_verb)i;
+            return true;
+        }
+    return false;
 }
 
 static void serve_request(struct client *client, const json_t *request)
@@ -182,6 +196,7 @@ static void serve_request(struct client *client, const json_t *request)
     enum silt_status status = key_of(request, &bytes);
     struct silt_view view = silt_buf_view(&bytes);
     const struct silt_view *key = status == SILT_END ? NULL : &view;
+    struct silt_control_request later;
     if (!verb)
         status = silt_fail(&err, SILT_ERR_USAGE, "a request is {\"verb\": ...}");
     else if (status == SILT_ERR_USAGE)
@@ -196,11 +211,13 @@ static void serve_request(struct client *client, const json_t *request)
             answer_fields(client, fields);
         else
             answer_error(client, err.code ? err.code : SILT_ERR_MEMORY, &err);
-    } else if (strcmp(verb, "sync") == 0) {
-        serve_sync(client, key);
+    } else if (is_later(verb, &later.verb)) {
+        later.key = key;
+        later.dry_run = json_is_true(json_object_get(request, "dry_run"));
+        serve_later(client, &later);
     } else {
         silt_fail(&err, SILT_ERR_USAGE, "there is no verb %.60s", verb);
-        silt_hint(&err, "status, sync and ping are served");
+        silt_hint(&err, "status, sync, adopt, release and ping are served");
         answer_error(client, SILT_ERR_USAGE, &err);
     }
 }

@@ -3,6 +3,8 @@
  *
  *     {"verb":"status"}  {"verb":"status","key":KEY}      answered at once, from what the last pass of each stream found
  *     {"verb":"sync"}    {"verb":"sync","key":KEY}        answered when the stream (each stream) is folded and durable up to what it held at the request
+ *     {"verb":"adopt","key":KEY,"dry_run":bool}   {"verb":"release",...}   whose stream it is: answered when it is done, or when it is known that it is not
+ *       -> {"ok":true,"already":bool,"audit":bool,"dry_run":bool,"uuid":"...","epoch":N,"from":[{"uuid":"..."|null,"epoch":N|null,"marker":"...","at":ID}, ...]}
  *     {"verb":"ping"}
  *     -> {"ok":true,...}
  *     -> {"ok":false,"error":{"code":"SILT_ERR_...","exit":N,"sentence":"...","hint":"..."|null,"stream":"..."|null}}
@@ -23,14 +25,21 @@
 
 struct silt_control;
 
+enum silt_control_verb { SILT_CONTROL_SYNC, SILT_CONTROL_ADOPT, SILT_CONTROL_RELEASE };
+struct silt_control_request {
+    enum silt_control_verb verb;
+    const struct silt_view *key; /* NULL: all streams (sync alone) */
+    bool dry_run;
+};
+
 /* What is asked. `key` is NULL for all streams. Neither may wait. */
 struct silt_control_handler {
     void *ctx;
     /* Gives the answer's fields (a new reference; "ok" is added), or NULL with *err. */
     json_t *(*status)(void *ctx, const struct silt_view *key, struct silt_err *err);
     /* Notes the ticket and gives SILT_OK, to be answered later with silt_control_answer; anything else is answered at once. */
-    enum silt_status (*sync)(void *ctx, const struct silt_view *key, uint64_t ticket,
-                             struct silt_err *err);
+    enum silt_status (*later)(void *ctx, const struct silt_control_request *request,
+                              uint64_t ticket, struct silt_err *err);
 };
 
 /* Makes the socket. A socket file that nobody listens on is replaced; SILT_ERR_HELD if somebody does. Fails with SILT_ERR_CONFIG (the path cannot
@@ -40,7 +49,7 @@ SILT_MUST_USE enum silt_status silt_control_open(struct event_base *base, const 
                                                  struct silt_control **ret, struct silt_err *err);
 void silt_control_close(struct silt_control *control);
 
-/* The late answer to a sync: `fields` (taken) when status is SILT_OK, else *err. A client that has gone is no mistake. */
+/* The late answer: `fields` (taken) when status is SILT_OK, else *err. A client that has gone is no mistake. */
 void silt_control_answer(struct silt_control *control, uint64_t ticket, enum silt_status status,
                          json_t *fields, const struct silt_err *err);
 

@@ -113,6 +113,11 @@ SILT_MUST_USE enum silt_status silt_judge(struct silt_archiver *archiver, struct
 SILT_MUST_USE enum silt_status silt_judge_doubt(struct silt_archiver *archiver,
                                                 struct silt_work *work, enum silt_audit_cause cause,
                                                 const char *reason, struct silt_err *err);
+/* What a pending audit has to remember of the time before it, into *row: the next look may show a fresh marker, and facts that continue by accident. */
+void silt_begin_audit(const struct silt_archiver *archiver, const struct silt_work *work,
+                      enum silt_audit_cause cause, struct silt_stream_row *row);
+/* A restored or imported archive folds a stream only once that was adopted: a test restore must not take over production. row NULL: none yet. */
+bool silt_needs_adopt(const struct silt_archiver *archiver, const struct silt_stream_row *row);
 /* One row of its own commit, read again after it; fork and gap may be NULL. */
 SILT_MUST_USE enum silt_status silt_commit_row(
     struct silt_archiver *archiver, struct silt_work *work, const struct silt_stream_row *row,

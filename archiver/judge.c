@@ -57,8 +57,8 @@ static uint64_t added_seen(const struct silt_work *work)
 }
 
 /* What the verdict has to remember: the next look may show a fresh marker, and facts that continue by accident. */
-static void begin_audit(const struct silt_archiver *archiver, const struct silt_work *work,
-                        enum silt_audit_cause cause, struct silt_stream_row *row)
+void silt_begin_audit(const struct silt_archiver *archiver, const struct silt_work *work,
+                      enum silt_audit_cause cause, struct silt_stream_row *row)
 {
     const struct silt_facts *now = &archiver->look.facts;
     row->audit = (struct silt_audit){.cause = cause, .added_seen = added_seen(work)};
@@ -92,7 +92,7 @@ enum silt_status silt_judge_doubt(struct silt_archiver *archiver, struct silt_wo
     row.verdict_reason = silt_view_str(reason);
     row.verdict_facts = archiver->look.facts;
     row.verdict_at_ms = archiver->now_ms;
-    begin_audit(archiver, work, cause, &row);
+    silt_begin_audit(archiver, work, cause, &row);
     if (cause == SILT_AUDIT_MARKER_ABSENT) status = silt_marker_number(&row.marker_number, err);
     if (status != SILT_OK) return status;
     work->state->number_fresh = cause == SILT_AUDIT_MARKER_ABSENT;
@@ -183,7 +183,8 @@ static enum silt_status stop(struct silt_archiver *archiver, struct silt_work *w
 static enum silt_status make_row(struct silt_archiver *archiver, struct silt_work *work,
                                  struct silt_err *err)
 {
-    struct silt_stream_row row = {.name = silt_work_key(work), .ns = work->config->ns};
+    struct silt_stream_row row = {
+        .name = silt_work_key(work), .ns = work->config->ns, .epoch = archiver->meta.epoch};
     enum silt_status status = silt_marker_number(&row.marker_number, err);
     if (status == SILT_OK)
         status = silt_store_new_stream(archiver->store, &row.number, &row.life, err);
@@ -469,9 +470,30 @@ static enum silt_status look(struct silt_archiver *archiver, struct silt_work *w
                                        .highest_watermark = silt_highest_watermark(row),
                                        .look = &archiver->look,
                                        .uuid = archiver->meta.uuid,
-                                       .epoch = archiver->meta.epoch};
+                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch)};
     *ret = silt_custody_decide(&input);
     return SILT_OK;
+}
+
+bool silt_needs_adopt(const struct silt_archiver *archiver, const struct silt_stream_row *row)
+{
+    return archiver->meta.needs_adopt && (!row || row->epoch <= archiver->meta.epoch);
+}
+
+/* Not ours to touch, whatever the stream shows: it is not even looked at. */
+static bool is_let_go(const struct silt_archiver *archiver, struct silt_work *work)
+{
+    const struct silt_stream_row *row = silt_work_row(work);
+    if (row && row->verdict == SILT_VERDICT_RELEASED) {
+        silt_hold(work, "released: left alone until silt adopt takes it up again");
+        return true;
+    }
+    if (!silt_needs_adopt(archiver, row)) return false;
+    refuse(
+        work, SILT_ERR_OLDER_COPY,
+        "the archive was restored or imported: nothing of this stream is folded before it is adopted",
+        "`silt adopt KEY`, if the archive that it was made from is no longer at work");
+    return true;
 }
 
 enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,
@@ -479,6 +501,7 @@ enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *wo
 {
     struct silt_work_state *state = work->state;
     *ret_go = false;
+    if (is_let_go(archiver, work)) return SILT_OK;
     for (int looks = 0; looks < LOOKS; looks++) {
         bool again = true;
         enum silt_status status = look(archiver, work, ret, err);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "adopt.h"
 #include "alloc.h"
 #include "loop_priv.h"
 
@@ -86,7 +87,8 @@ static enum silt_status verdict_error(const struct silt_roster_stream *stream, s
                                              [SILT_VERDICT_AUDIT_PENDING] = SILT_ERR_DOUBT,
                                              [SILT_VERDICT_CLAIMED] = SILT_ERR_CLAIMED,
                                              [SILT_VERDICT_OTHER_COPY] = SILT_ERR_OLDER_COPY,
-                                             [SILT_VERDICT_WAITING] = SILT_ERR_UNKNOWN_STREAM};
+                                             [SILT_VERDICT_WAITING] = SILT_ERR_UNKNOWN_STREAM,
+                                             [SILT_VERDICT_RELEASED] = SILT_ERR_PROTECTED};
     const struct silt_report *report = &stream->report;
     enum silt_status status = silt_fail(
         err, codes[report->verdict], "%s",
@@ -122,6 +124,59 @@ static enum silt_status outcome(const struct silt_roster_stream *stream, uint64_
     if (stream->report.held) return verdict_error(stream, err);
     return stream->synced_pass > since ? SILT_OK : SILT_END;
 }
+
+/* ---- adopt, release ---- */
+
+static json_t *marker_json(const struct silt_adopt_marker *marker)
+{
+    char at[SILT_WIRE_ID_TEXT];
+    silt_wire_id_format(marker->at, at);
+    if (!marker->parsed)
+        return json_pack("{s:n,s:n,s:o,s:s}", "uuid", "epoch", "marker",
+                         silt_json_bytes(silt_view_str(marker->name)), "at", at);
+    return json_pack("{s:s,s:I,s:o,s:s}", "uuid", marker->marker.uuid, "epoch",
+                     (json_int_t)marker->marker.epoch, "marker",
+                     silt_json_bytes(silt_view_str(marker->name)), "at", at);
+}
+
+static json_t *adoption_json(const struct silt_adoption *adoption, bool dry_run)
+{
+    json_t *from = json_array();
+    for (size_t i = 0; i < adoption->marker_count && from; i++)
+        if (json_array_append_new(from, marker_json(&adoption->markers[i])) != 0) {
+            json_decref(from);
+            from = NULL;
+        }
+    return json_pack("{s:b,s:b,s:b,s:s,s:I,s:o}", "already", adoption->already, "audit",
+                     adoption->audit, "dry_run", dry_run, "uuid", adoption->uuid, "epoch",
+                     (json_int_t)adoption->epoch, "from", from);
+}
+
+/* Between two passes: nothing of the stream is under way. The next pass begins with it. */
+static void decide(struct silt_loop *loop, const struct silt_waiter *waiter)
+{
+    struct silt_err err = {0};
+    struct silt_adoption adoption;
+    bool adopts = waiter->verb == SILT_CONTROL_ADOPT;
+    struct silt_roster_stream *stream =
+        silt_roster_find(&loop->roster, silt_buf_view(&waiter->key));
+    enum silt_status status = stream ? SILT_OK : unknown(silt_buf_view(&waiter->key), &err);
+    if (status == SILT_OK && stream->other) status = ambiguous_error(stream, &err);
+    if (status == SILT_OK && !stream->work)
+        status = silt_archiver_work(loop->archiver, silt_buf_view(&stream->key), stream->config,
+                                    &stream->work, &err);
+    if (status == SILT_OK)
+        status = (adopts ? silt_archiver_adopt : silt_archiver_release)(
+            loop->archiver, stream->work, waiter->dry_run, &adoption, &err);
+    json_t *fields = status == SILT_OK ? adoption_json(&adoption, waiter->dry_run) : NULL;
+    if (stream && !waiter->dry_run) {
+        stream->due_ms = 0;
+        stream->failures = 0;
+    }
+    silt_control_answer(loop->control, waiter->ticket, status, fields, &err);
+}
+
+/* ---- who waits ---- */
 
 /* One stream: the answer has its report. */
 static bool serve_one(struct silt_loop *loop, struct silt_waiter *waiter)
@@ -183,7 +238,12 @@ void silt_loop_serve_waiters(struct silt_loop *loop)
 {
     for (struct silt_waiter **at = &loop->waiters; *at;) {
         struct silt_waiter *waiter = *at;
-        if (!(waiter->all ? serve_all(loop, waiter) : serve_one(loop, waiter))) {
+        bool served = true;
+        if (waiter->verb != SILT_CONTROL_SYNC)
+            decide(loop, waiter);
+        else
+            served = waiter->all ? serve_all(loop, waiter) : serve_one(loop, waiter);
+        if (!served) {
             at = &waiter->next;
             continue;
         }
@@ -210,10 +270,13 @@ void silt_loop_free_waiters(struct silt_loop *loop)
     silt_loop_fail_waiters(loop, SILT_ERR_CANCELLED, &err);
 }
 
-static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64_t ticket,
-                                  struct silt_err *err)
+static enum silt_status take(void *ctx, const struct silt_control_request *request, uint64_t ticket,
+                             struct silt_err *err)
 {
     struct silt_loop *loop = ctx;
+    const struct silt_view *key = request->key;
+    if (!key && request->verb != SILT_CONTROL_SYNC)
+        return silt_fail(err, SILT_ERR_USAGE, "which stream? it needs a key");
     struct silt_roster_stream *stream = NULL;
     if (key) {
         /* A key that a pattern matches need not wait until it is found. */
@@ -228,6 +291,8 @@ static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64
         return silt_fail(err, SILT_ERR_MEMORY, NULL);
     }
     waiter->ticket = ticket;
+    waiter->verb = request->verb;
+    waiter->dry_run = request->dry_run;
     waiter->all = !key;
     waiter->since_pass = loop->pass_number; /* a pass at work may have looked already */
     waiter->next = loop->waiters;
@@ -235,10 +300,11 @@ static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64
     for (size_t i = 0; i < loop->roster.count; i++) {
         if (stream && stream != loop->roster.streams[i]) continue;
         loop->roster.streams[i]->due_ms = 0;
-        loop->roster.streams[i]->whole_from = loop->pass_number + 1;
+        if (request->verb == SILT_CONTROL_SYNC)
+            loop->roster.streams[i]->whole_from = loop->pass_number + 1;
     }
     loop->retry_ms = 0;
     return SILT_OK;
 }
 
-const struct silt_control_handler silt_loop_handler = {.status = answer_status, .sync = take_sync};
+const struct silt_control_handler silt_loop_handler = {.status = answer_status, .later = take};

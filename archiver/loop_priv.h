@@ -9,9 +9,11 @@
 #include "loop.h"
 #include "roster.h"
 
-/* A `sync` that waits: for one stream, or for all. */
+/* Who waits: for a `sync` of one stream, or of all; or for a stream to be taken over or let go. */
 struct silt_waiter {
     uint64_t ticket;
+    enum silt_control_verb verb;
+    bool dry_run;
     bool all;
     struct silt_buf key;
     uint64_t since_pass; /* a pass that began later must end well */

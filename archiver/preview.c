@@ -128,11 +128,18 @@ static bool judge(const struct silt_archiver *archiver, const struct silt_work *
                   struct silt_preview *ret)
 {
     const struct silt_stream_row *row = silt_work_row(work);
+    bool released = row && row->verdict == SILT_VERDICT_RELEASED;
+    if (released || silt_needs_adopt(archiver, row)) {
+        ret->held_by = SILT_HELD_VERDICT;
+        snprintf(ret->held_name, sizeof ret->held_name, "%s: silt adopt takes it up",
+                 released ? "released" : "the archive was restored or imported");
+        return false;
+    }
     struct silt_custody_input input = {.row = row,
                                        .highest_watermark = silt_highest_watermark(row),
                                        .look = &archiver->look,
                                        .uuid = archiver->meta.uuid,
-                                       .epoch = archiver->meta.epoch};
+                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch)};
     struct silt_custody custody = silt_custody_decide(&input);
     if (custody.row == SILT_CUSTODY_FIRST_CONTACT || custody.row == SILT_CUSTODY_CONTINUES ||
         custody.row == SILT_CUSTODY_MOVE_MARKER)

@@ -20,15 +20,6 @@ static enum silt_status open_store(struct silt_archiver *archiver, struct silt_e
     if (archiver->preview && status == SILT_ERR_NO_ARCHIVE) return SILT_OK;
     if (status == SILT_OK) status = silt_store_meta(archiver->store, &archiver->meta, err);
     if (status != SILT_OK) return status;
-    if (archiver->meta.needs_adopt && !archiver->preview) {
-        silt_fail(err, SILT_ERR_PROTECTED,
-                  "the archive %s was restored or imported: it folds nothing until it is adopted",
-                  archiver->config->archive_path);
-        silt_hint(
-            err,
-            "`silt adopt` takes its streams over, if the archive it was made from is no longer at work");
-        return SILT_ERR_PROTECTED;
-    }
     return silt_archive_source_new(archiver->store, &archiver->source) == SILT_OK
                ? SILT_OK
                : silt_fail(err, SILT_ERR_MEMORY, NULL);
@@ -140,7 +131,8 @@ struct silt_wire_id silt_highest_watermark(const struct silt_stream_row *row)
 void silt_work_marker(const struct silt_archiver *archiver, const struct silt_work *work,
                       char ret[SILT_MARKER_TEXT])
 {
-    struct silt_marker marker = {.epoch = archiver->meta.epoch,
+    struct silt_marker marker = {.epoch =
+                                     silt_stream_epoch(silt_work_row(work), archiver->meta.epoch),
                                  .number = work->stream.row.marker_number};
     memcpy(marker.uuid, archiver->meta.uuid, sizeof marker.uuid);
     silt_marker_format(&marker, ret);

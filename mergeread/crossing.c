@@ -206,7 +206,9 @@ static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id wa
     if (cursor->held) return SILT_OK; /* no live part is given, so nothing of it needs judging */
     /* A position that saw a marker demands one even where nothing was folded: the object may be another one. */
     bool claimed = cursor->known && row->folded_any && row->marker_number != 0;
-    if (!present && (claimed || (cursor->known && cursor->at.saw_marker)))
+    /* A stream that was let go has none, and is read on: what is above W is what lives. */
+    bool released = cursor->known && row->verdict == SILT_VERDICT_RELEASED;
+    if (!present && !released && (claimed || (cursor->known && cursor->at.saw_marker)))
         return marker_absent(cursor, err);
     if (look->state == SILT_LOOK_GONE && cursor->at.has_base &&
         !silt_wire_id_is_zero(cursor->at.base))

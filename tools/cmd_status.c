@@ -221,8 +221,8 @@ static enum silt_status ask_siltd(struct board *board)
     struct silt_json *answer = NULL;
     if (board->session.config->control == NULL) return SILT_END;
     board->asked = true;
-    enum silt_status status =
-        silt_control_ask(board->session.config->control, "status", key, &line, &answer, &call->err);
+    enum silt_status status = silt_control_ask(board->session.config->control, "status", key, NULL,
+                                               &line, &answer, &call->err);
     if (status == SILT_OK) show_answer(board, answer, &line);
     silt_json_free(answer);
     silt_buf_release(&line);

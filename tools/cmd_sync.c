@@ -54,7 +54,8 @@ enum silt_status silt_cmd_sync(struct silt_call *call)
         silt_hint(&call->err, "control: PATH in the settings of siltd and silt");
         return SILT_ERR_USAGE;
     }
-    status = silt_control_ask(session.config->control, "sync", key, &line, &answer, &call->err);
+    status =
+        silt_control_ask(session.config->control, "sync", key, NULL, &line, &answer, &call->err);
     if (status == SILT_END) {
         silt_fail(&call->err, SILT_ERR_SERVER_AWAY, "siltd is not running: nobody listens on %s",
                   session.config->control);

@@ -106,7 +106,7 @@ static enum silt_status ask(int fd, struct silt_view request, struct silt_buf *l
 }
 
 enum silt_status silt_control_ask(const char *path, const char *verb, const char *key,
-                                  struct silt_buf *line, struct silt_json **ret,
+                                  const char *flag, struct silt_buf *line, struct silt_json **ret,
                                   struct silt_err *err)
 {
     struct silt_out request = {0};
@@ -122,6 +122,10 @@ enum silt_status silt_control_ask(const char *path, const char *verb, const char
     if (key != NULL) {
         silt_json_name(&request, "key");
         silt_json_str(&request, key);
+    }
+    if (flag != NULL) {
+        silt_json_name(&request, flag);
+        silt_json_bool(&request, true);
     }
     silt_json_close(&request, '}');
     silt_json_end_line(&request);

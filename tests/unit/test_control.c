@@ -21,6 +21,7 @@ struct desk {
     char key[64];
     size_t key_len;
     bool has_key;
+    struct silt_control_request request; /* the last one; its key is gone */
 };
 
 static void note_key(struct desk *desk, const struct silt_view *key)
@@ -45,19 +46,20 @@ static json_t *give_status(void *ctx, const struct silt_view *key, struct silt_e
     return answer;
 }
 
-static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64_t ticket,
-                                  struct silt_err *err)
+static enum silt_status take_later(void *ctx, const struct silt_control_request *request,
+                                   uint64_t ticket, struct silt_err *err)
 {
     struct desk *desk = ctx;
     (void)err;
-    note_key(desk, key);
+    note_key(desk, request->key);
+    desk->request = *request;
     desk->ticket = ticket;
     return SILT_OK;
 }
 
 static enum silt_status open_desk(struct desk *desk, const char *path, struct silt_err *err)
 {
-    const struct silt_control_handler handler = {desk, give_status, take_sync};
+    const struct silt_control_handler handler = {desk, give_status, take_later};
     if (!desk->base) desk->base = event_base_new();
     return silt_control_open(desk->base, path, &handler, &desk->control, err);
 }
@@ -238,6 +240,30 @@ START_TEST(control__keys_of_any_bytes_are_understood)
 }
 END_TEST
 
+START_TEST(control__adopt_and_release_are_asked_by_name)
+{
+    struct desk desk;
+    start(&desk);
+    int fd = join(test_path("c.sock"));
+    say(fd, "{\"verb\":\"adopt\",\"key\":\"a\",\"dry_run\":true}\n");
+    TEST_WAIT((event_base_loop(desk.base, EVLOOP_NONBLOCK), desk.ticket != 0), 5000);
+    ck_assert_int_eq(desk.request.verb, SILT_CONTROL_ADOPT);
+    ck_assert(desk.request.dry_run);
+    ck_assert_str_eq(desk.key, "a");
+    silt_control_answer(desk.control, desk.ticket, SILT_OK, json_pack("{s:i}", "epoch", 7), NULL);
+    char *line = hear(&desk, fd);
+    ck_assert_ptr_nonnull(strstr(line, "\"epoch\":7"));
+    free(line);
+    say(fd, "{\"verb\":\"release\",\"key\":\"a\"}\n");
+    TEST_WAIT((event_base_loop(desk.base, EVLOOP_NONBLOCK), desk.ticket != 0), 5000);
+    ck_assert_int_eq(desk.request.verb, SILT_CONTROL_RELEASE);
+    ck_assert(!desk.request.dry_run);
+    silt_control_answer(desk.control, desk.ticket, SILT_OK, json_object(), NULL);
+    close(fd);
+    stop(&desk);
+}
+END_TEST
+
 START_TEST(control__a_sync_is_answered_when_it_is_done)
 {
     struct desk desk;
@@ -378,6 +404,7 @@ TEST_MAIN(control__the_socket_is_for_its_user_alone_and_goes_with_siltd,
           control__a_path_that_cannot_be_used_is_refused, control__requests_are_answered_in_turn,
           control__bad_requests_are_refused_and_the_next_is_served,
           control__keys_of_any_bytes_are_understood, control__a_sync_is_answered_when_it_is_done,
+          control__adopt_and_release_are_asked_by_name,
           control__a_client_that_goes_while_it_waits_is_forgotten,
           control__a_client_that_ends_its_half_still_gets_its_answer,
           control__an_endless_request_is_refused_and_closed,

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "adopt.h"
 #include "alloc.h"
 #include "harness/harness.h"
 #include "log.h"
@@ -87,6 +88,21 @@ enum silt_status silt_archiver_work(struct silt_archiver *archiver, struct silt_
     *ret = silt_calloc(1, sizeof **ret);
     (*ret)->config = config;
     return silt_buf_put(&(*ret)->key, key.at, key.len);
+}
+enum silt_status silt_archiver_adopt(struct silt_archiver *archiver, struct silt_work *work,
+                                     bool dry, struct silt_adoption *ret, struct silt_err *err)
+{
+    (void)archiver;
+    (void)dry;
+    if (strcmp((const char *)work->key.at, "held") == 0)
+        return silt_fail(err, SILT_ERR_CLAIMED, "a test holds it");
+    *ret = (struct silt_adoption){.epoch = 7, .uuid = "u", .marker_count = 1};
+    return SILT_OK;
+}
+enum silt_status silt_archiver_release(struct silt_archiver *archiver, struct silt_work *work,
+                                       bool dry, struct silt_adoption *ret, struct silt_err *err)
+{
+    return silt_archiver_adopt(archiver, work, dry, ret, err);
 }
 void silt_work_free(struct silt_work *work)
 {
