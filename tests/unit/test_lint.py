@@ -25,6 +25,7 @@ BROKEN = [
     ("no unsafe string function", "format/g.c", "strcpy(a, b);\n"),
     ("libraries do not print or exit", "format/h.c", 'printf("x");\n'),
     ("tests do not sleep", "tests/i.c", "usleep(1);\n"),
+    ("the tests that field-reports.md names are there", "tests/field-reports.md", "`nobody__is_there`\n"),
     ("scripts", "tools/j", '#!/bin/sh\ncd "$1"; rm -rf ./*\nfoo=$(ls)\n[ $# == 1 ] && echo "$foo"\n'),
     ("layout", "tools/k.c", "int   k ;\n"),
     ("the systemd unit", "docs/siltd.service", "[Service]\nExecStart=/bin/true\n"),
@@ -59,7 +60,7 @@ def lint(root, files):
 
 def main():
     with tempfile.TemporaryDirectory() as root:
-        clean = lint(os.path.join(root, "clean"), [("format/a.c", "int silt_a;\n")])
+        clean = lint(os.path.join(root, "clean"), [("format/a.c", "int silt_a;\n"), ("tests/field-reports.md", "none\n")])
         broken = lint(os.path.join(root, "broken"), [(name, text) for _, name, text in BROKEN])
     results = [("passes_a_clean_tree", bool(clean) and all(clean.values()), clean)]
     for check in clean:
