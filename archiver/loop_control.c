@@ -156,7 +156,7 @@ static json_t *adoption_json(const struct silt_adoption *adoption, bool dry_run)
 static void decide(struct silt_loop *loop, const struct silt_waiter *waiter)
 {
     struct silt_err err = {0};
-    struct silt_adoption adoption;
+    struct silt_adoption adoption = {0};
     bool adopts = waiter->verb == SILT_CONTROL_ADOPT;
     struct silt_roster_stream *stream =
         silt_roster_find(&loop->roster, silt_buf_view(&waiter->key));

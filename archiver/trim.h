@@ -1,4 +1,4 @@
-/* The one place that removes entries from a stream or touches a marker: compare, tell, trim, in one script on the server (protocol.md §1, §4; trim.lua is its
+/* The one place that removes entries from a stream and (but for adopt.h) touches a marker: compare, tell, trim, in one script on the server (protocol.md §1, §4; trim.lua is its
  * source). Removal takes a receipt, which only silt_store_read_back makes (promise 1). */
 #ifndef SILT_TRIM_H
 #define SILT_TRIM_H

@@ -1,4 +1,4 @@
--- Compare, tell, trim: one step on the server (protocol.md §4). The only thing in the tree that removes entries or touches a marker; sent by trim.c alone.
+-- Compare, tell, trim: one step on the server (protocol.md §4). The only thing in the tree that removes entries, and but for adopt.lua the only one that touches a marker; sent by trim.c alone.
 -- Everything is compared before anything is changed; a mismatch answers {'STALE', fact, value} and changes nothing. No shebang line: with one, the
 -- server refuses the script when its memory is full, exactly when trimming matters.
 --

@@ -21,6 +21,19 @@ static enum silt_status about(const struct silt_cursor *cursor, struct silt_err 
 
 /* ---- late entries ---- */
 
+/* Was it given out of the segment in hand? That was loaded after the numbers had been looked at, so it may hold what came between. */
+static bool was_given(const struct silt_cursor *cursor, struct silt_wire_id id)
+{
+    const struct silt_archive_source *source = cursor->source;
+    if (!cursor->has_copy || source->life != cursor->at.life) return false;
+    if (cursor->reverse ? !silt_wire_id_less(id, cursor->copy_from)
+                        : !silt_wire_id_less(cursor->copy_from, id))
+        return false;
+    size_t index = silt_segment_find(source->segment, id);
+    return index < silt_segment_count(source->segment) &&
+           silt_wire_id_equal(silt_segment_id(source->segment, index), id);
+}
+
 /* Entries that came into the archive at a place that was passed already; those ahead are met on the way. */
 static enum silt_status look_for_late(struct silt_cursor *cursor, struct silt_err *err)
 {
@@ -36,7 +49,7 @@ static enum silt_status look_for_late(struct silt_cursor *cursor, struct silt_er
         bool behind = cursor->reverse
                           ? !cursor->at.above_all && !silt_wire_id_less(row.id, cursor->at.id)
                           : !silt_wire_id_less(cursor->at.id, row.id);
-        if (!behind) continue;
+        if (!behind || was_given(cursor, row.id)) continue;
         item.first = item.count == 0 ? row.id : silt_wire_id_lower(item.first, row.id);
         item.last = item.count == 0 ? row.id : silt_wire_id_higher(item.last, row.id);
         item.count++;
@@ -60,6 +73,19 @@ static enum silt_status late_entries(struct silt_cursor *cursor, bool first, str
                                   : look_for_late(cursor, err);
     if (status == SILT_OK) cursor->late_counter = counter;
     return status;
+}
+
+enum silt_status silt_cursor_check_late(struct silt_cursor *cursor, struct silt_err *err)
+{
+    if (!cursor->known || cursor->older_life || cursor->late_due) return SILT_OK;
+    enum silt_status status = silt_store_stream_number(
+        cursor->history->store, cursor->stream.row.number, &cursor->glance, err);
+    if (status != SILT_OK) return about(cursor, err, status);
+    uint64_t counter = cursor->glance.row.late_entries;
+    if (counter == cursor->late_counter) return SILT_OK;
+    status = look_for_late(cursor, err);
+    if (status == SILT_OK) cursor->late_counter = counter;
+    return about(cursor, err, status);
 }
 
 /* ---- snapshot ---- */
@@ -184,12 +210,13 @@ static enum silt_status set_back(struct silt_cursor *cursor, struct silt_wire_id
     return about(cursor, err, SILT_ERR_STALE);
 }
 
-static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id watermark_before,
-                              struct silt_err *err)
+/* *ret_present: a marker of this archive stands in the stream, and it is no newer than what was read. */
+static enum silt_status judge_markers(struct silt_cursor *cursor, bool *ret_present,
+                                      struct silt_err *err)
 {
     const struct silt_look *look = &cursor->page.look;
     const struct silt_stream_row *row = &cursor->stream.row;
-    bool present = false;
+    *ret_present = false;
     for (size_t i = 0; cursor->history->store != NULL && i < look->group_count; i++) {
         struct silt_marker marker;
         if (!look->groups[i].is_silt || !silt_marker_parse(look->groups[i].name, &marker) ||
@@ -200,16 +227,31 @@ static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id wa
             continue;
         enum silt_status status = judge_marker(cursor, &look->groups[i], &marker, err);
         if (status != SILT_OK) return status;
-        present = true;
+        *ret_present = true;
     }
-    if (present) cursor->at.saw_marker = true;
+    if (*ret_present) cursor->at.saw_marker = true;
+    return SILT_OK;
+}
+
+/* A position that saw a marker demands one even where nothing was folded: the object may be another one. A stream that was let go has none, and is read on: what
+ * is above W is what lives. */
+static bool demands_marker(const struct silt_cursor *cursor)
+{
+    const struct silt_stream_row *row = &cursor->stream.row;
+    if (!cursor->known || row->verdict == SILT_VERDICT_RELEASED) return false;
+    return cursor->at.saw_marker || (row->folded_any && row->marker_number != 0);
+}
+
+static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id watermark_before,
+                              struct silt_err *err)
+{
+    const struct silt_look *look = &cursor->page.look;
+    const struct silt_stream_row *row = &cursor->stream.row;
+    bool present;
+    enum silt_status status = judge_markers(cursor, &present, err);
+    if (status != SILT_OK) return status;
     if (cursor->held) return SILT_OK; /* no live part is given, so nothing of it needs judging */
-    /* A position that saw a marker demands one even where nothing was folded: the object may be another one. */
-    bool claimed = cursor->known && row->folded_any && row->marker_number != 0;
-    /* A stream that was let go has none, and is read on: what is above W is what lives. */
-    bool released = cursor->known && row->verdict == SILT_VERDICT_RELEASED;
-    if (!present && !released && (claimed || (cursor->known && cursor->at.saw_marker)))
-        return marker_absent(cursor, err);
+    if (!present && demands_marker(cursor)) return marker_absent(cursor, err);
     if (look->state == SILT_LOOK_GONE && cursor->at.has_base &&
         !silt_wire_id_is_zero(cursor->at.base))
         return marker_absent(cursor, err);

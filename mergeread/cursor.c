@@ -10,6 +10,7 @@ void silt_cursor_close(struct silt_cursor *cursor)
     silt_stream_release(&cursor->stream);
     silt_gaps_release(&cursor->gaps);
     silt_late_segment_free(cursor->late_segment);
+    silt_stream_release(&cursor->glance);
     silt_buf_release(&cursor->key);
     silt_free(cursor);
 }
@@ -99,12 +100,31 @@ static enum silt_status damaged(struct silt_cursor *cursor, struct silt_range ra
     return SILT_OK;
 }
 
+static enum silt_status tell_late(struct silt_cursor *cursor, struct silt_item *ret)
+{
+    *ret = cursor->late;
+    ret->late_after = cursor->at.late;
+    ret->late_number = cursor->late_told;
+    cursor->at.late = cursor->late_told;
+    cursor->late_due = false;
+    return SILT_OK;
+}
+
 enum silt_status silt_cursor_archive_step(struct silt_cursor *cursor, struct silt_item *ret,
                                           struct silt_err *err)
 {
     struct silt_archive_source *source = cursor->source;
     struct silt_range range;
-    enum silt_status status = silt_archive_source_load(source, &range, err);
+    enum silt_status status = SILT_OK;
+    bool fresh = source->left == 0;
+    if (fresh) status = silt_cursor_check_late(cursor, err);
+    if (status != SILT_OK) return status;
+    if (cursor->late_due) return tell_late(cursor, ret);
+    status = silt_archive_source_load(source, &range, err);
+    if (status == SILT_OK && fresh) {
+        cursor->has_copy = true;
+        cursor->copy_from = cursor->at.above_all ? SILT_WIRE_ID_MAX : cursor->at.id;
+    }
     if (status == SILT_ERR_CORRUPT) return damaged(cursor, range, ret, err);
     if (status == SILT_END) {
         const struct silt_gap_row *gap = silt_cursor_next_gap(cursor);
@@ -122,16 +142,6 @@ enum silt_status silt_cursor_archive_step(struct silt_cursor *cursor, struct sil
     }
     count_fast(cursor);
     give_archived(cursor, ret);
-    return SILT_OK;
-}
-
-static enum silt_status tell_late(struct silt_cursor *cursor, struct silt_item *ret)
-{
-    *ret = cursor->late;
-    ret->late_after = cursor->at.late;
-    ret->late_number = cursor->late_told;
-    cursor->at.late = cursor->late_told;
-    cursor->late_due = false;
     return SILT_OK;
 }
 
@@ -168,6 +178,11 @@ enum silt_status silt_cursor_next(struct silt_cursor *cursor, struct silt_item *
         bool given = false;
         enum silt_status status = cursor->reverse ? silt_cursor_reverse(cursor, ret, &given, err)
                                                   : silt_cursor_forward(cursor, ret, &given, err);
+        if (status == SILT_END) {
+            status = silt_cursor_check_late(cursor, err);
+            if (status == SILT_OK && cursor->late_due) continue;
+            return status == SILT_OK ? SILT_END : status;
+        }
         if (status != SILT_OK || given) return status;
     }
 }

@@ -112,6 +112,9 @@ struct silt_cursor {
     uint64_t late_told;    /* highest number that the pending item will have told */
     struct silt_item late;
     bool late_due;
+    struct silt_stream glance;     /* the row, for its counter of late entries alone */
+    bool has_copy;                 /* the source has loaded a segment */
+    struct silt_wire_id copy_from; /* the place at that moment */
     bool
         late_walk; /* nothing but late entries is given, in the order of their numbers; late_told: how far the walk is */
     struct silt_late_segment *late_segment; /* the one that the last of them was in */
@@ -122,6 +125,9 @@ struct silt_cursor {
 /* A fresh snapshot of the stream's row: watermark, life, verdict; gaps and late entries that are new with it. */
 SILT_MUST_USE enum silt_status silt_cursor_snapshot(struct silt_cursor *cursor,
                                                     struct silt_err *err);
+/* What came late since the last look, before another segment is loaded and at the end of a walk: what lies ahead then is in what is loaded next, what lies behind is counted. */
+SILT_MUST_USE enum silt_status silt_cursor_check_late(struct silt_cursor *cursor,
+                                                      struct silt_err *err);
 /* An audit is pending and entries within the bounds are held back: SILT_ERR_DOUBT, said. */
 enum silt_status silt_cursor_doubt(const struct silt_cursor *cursor, struct silt_err *err);
 /* A page of `range` and after it a snapshot, judged: the page is fit to be given when this is SILT_OK and !cursor->held && !cursor->archive_only. */

@@ -254,6 +254,67 @@ START_TEST(lives__a_marker_of_a_higher_epoch_is_an_older_copy)
 }
 END_TEST
 
+/* Late entries come into segments before, at and behind the place of a walk, which are split and get other keys beneath it. Whatever was there when the walk began is given
+ * once and in its place; of what came late each one is given in its place or counted, never both (promise 4). */
+static void walk_while_late_ones_come(bool reverse)
+{
+    static bool original[2001], late[2001];
+    struct test_rng rng = test_rng(5);
+    uint64_t inserted = 0, met = 0, told = 0, given = 0, last = reverse ? 2001 : 0;
+    struct silt_item item;
+    enum silt_status status;
+    start();
+    for (unsigned ms = 10; ms <= 2000; ms += 10) {
+        struct silt_field field = {silt_view("n", 1), silt_view("value", 5)};
+        struct silt_entry entry = {id(ms), &field, 1};
+        mini.seal = ms % 100 == 10;
+        test_mini_fold_entries(&mini, &entry, 1);
+        original[ms] = true;
+    }
+    what.reverse = reverse;
+    reopen(archive_path(), NULL, SILT_AWAY_FAIL);
+    ck_assert_int_eq(open_cursor(), SILT_OK);
+    while ((status = silt_cursor_next(cursor, &item, &err)) == SILT_OK) {
+        char position[SILT_POSITION_TEXT];
+        if (item.kind == SILT_ITEM_LATE) {
+            told += item.count;
+            continue;
+        }
+        uint64_t at = item.entry.id.ms;
+        ck_assert(reverse ? at < last : at > last);
+        ck_assert(original[at] || late[at]);
+        last = at;
+        *(original[at] ? &given : &met) += 1;
+        unsigned ms = 1 + (unsigned)test_rng_below(&rng, 1999);
+        if (original[ms] || late[ms] || !test_rng_chance(&rng, 30)) continue;
+        late[ms] = true;
+        inserted++;
+        insert(ms, 0);
+        if (test_rng_chance(&rng, 50)) continue;
+        silt_cursor_position(cursor, position); /* another walk goes on from there */
+        what.resume = position;
+        ck_assert_int_eq(open_cursor(), SILT_OK);
+    }
+    ck_assert_int_eq(status, SILT_END);
+    ck_assert_uint_eq(given, 200);
+    ck_assert_uint_gt(met, 0);
+    ck_assert_uint_gt(told, 0);
+    ck_assert_uint_eq(met + told, inserted);
+    stop();
+}
+
+START_TEST(lives__a_walk_meets_each_entry_once_while_late_ones_come)
+{
+    walk_while_late_ones_come(false);
+}
+END_TEST
+
+START_TEST(lives__a_backward_walk_meets_each_entry_once_while_late_ones_come)
+{
+    walk_while_late_ones_come(true);
+}
+END_TEST
+
 TEST_MAIN(lives__late_entries_alone_in_the_order_they_came,
           lives__a_walk_over_late_entries_goes_on_from_its_position,
           lives__what_a_reader_is_told_of_can_be_read_alone,
@@ -262,4 +323,6 @@ TEST_MAIN(lives__late_entries_alone_in_the_order_they_came,
           lives__an_older_life_is_read_out_of_the_archive_alone,
           lives__a_position_of_the_old_life_says_that_it_changed,
           lives__a_copy_from_before_the_fork_is_an_older_copy,
-          lives__a_marker_of_a_higher_epoch_is_an_older_copy)
+          lives__a_marker_of_a_higher_epoch_is_an_older_copy,
+          lives__a_walk_meets_each_entry_once_while_late_ones_come,
+          lives__a_backward_walk_meets_each_entry_once_while_late_ones_come)
