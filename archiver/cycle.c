@@ -143,38 +143,72 @@ static enum silt_status take_rows(struct silt_archiver *archiver, struct silt_er
     return SILT_OK;
 }
 
-/* The folds gathered so far: one synced transaction, then each stream's proof, marker and trim. */
-static enum silt_status flush(struct silt_archiver *archiver, bool trim, struct silt_err *err)
+/* A commit of several streams was refused as a whole: each tries again by itself, in the next pass, and the one that is refused then is named. */
+static void part(struct silt_archiver *archiver)
 {
-    enum silt_status result = SILT_OK;
-    if (silt_batch_is_empty(archiver->batch)) return SILT_OK;
-    struct silt_err failed = {0};
-    enum silt_status status = commit(archiver, &failed);
-    if (status == SILT_OK) status = take_rows(archiver, &failed);
     for (size_t i = 0; i < archiver->pending_count; i++) {
         struct silt_work *work = archiver->pending[i];
         work->state->pending = false;
-        if (status == SILT_OK && result == SILT_OK && trim) {
+        work->state->alone = work->more = true;
+        work->settled = false;
+    }
+}
+
+/* What was committed: proof, marker and trim. */
+static enum silt_status finish_all(struct silt_archiver *archiver, bool trim, struct silt_err *err)
+{
+    enum silt_status result = SILT_OK;
+    for (size_t i = 0; i < archiver->pending_count; i++) {
+        struct silt_work *work = archiver->pending[i];
+        work->state->pending = work->state->alone = false;
+        if (result == SILT_OK && trim) {
             struct silt_err why = {0};
             enum silt_status one = finish_stream(archiver, work, &why);
             if (one != SILT_OK) result = fail_stream(archiver, work, one, &why);
             if (result != SILT_OK && err) *err = why;
-        } else if (status != SILT_OK) {
-            work->status = status;
-            work->err = failed;
-            /* Whether it became durable is not known: the row is what the store says from now on, if it still speaks. */
-            if (silt_store_stream_number(archiver->store, work->stream.row.number, &work->stream,
-                                         NULL) != SILT_OK)
-                continue;
         }
         settle(work);
         if (result != SILT_OK || !trim) work->settled = false;
     }
+    return result;
+}
+
+/* Whether it became durable is not known: the rows are what the store says from now on, if it still speaks. */
+static void fail_all(struct silt_archiver *archiver, enum silt_status status,
+                     const struct silt_err *failed)
+{
+    for (size_t i = 0; i < archiver->pending_count; i++) {
+        struct silt_work *work = archiver->pending[i];
+        work->state->pending = false;
+        work->state->stale = true;
+        work->settled = work->more = false;
+        work->status = status;
+        work->err = *failed;
+    }
+}
+
+/* The folds gathered so far: one synced transaction, then each stream's proof, marker and trim. */
+static enum silt_status flush(struct silt_archiver *archiver, bool trim, struct silt_err *err)
+{
+    if (silt_batch_is_empty(archiver->batch)) return SILT_OK;
+    struct silt_err failed = {0};
+    enum silt_status status = commit(archiver, &failed);
+    if (status == SILT_OK) status = take_rows(archiver, &failed);
+    if (status == SILT_OK) {
+        status = finish_all(archiver, trim, err);
+    } else if (status == SILT_ERR_PROTECTED && archiver->pending_count > 1) {
+        part(archiver);
+        status = SILT_OK;
+    } else {
+        fail_all(archiver, status, &failed);
+        if (status == SILT_ERR_PROTECTED)
+            status = fail_stream(archiver, archiver->pending[0], status, &failed);
+        if (status != SILT_OK && err) *err = failed;
+    }
     archiver->pending_count = 0;
     archiver->pending_entries = archiver->pending_bytes = 0;
     silt_batch_clear(archiver->batch);
-    if (status != SILT_OK && err) *err = failed;
-    return status != SILT_OK ? status : result;
+    return status;
 }
 
 /* ---- before the commit ---- */
@@ -201,14 +235,15 @@ static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_w
                                    struct silt_err *err)
 {
     struct silt_custody custody;
-    bool go;
+    bool go = false;
     if (work->config->claim != SILT_CLAIM_GROUP) {
         silt_fail(err, SILT_ERR_NOT_BUILT_IN,
                   "claim: key and claim: off are not there yet: the stream is not touched");
         silt_hint(err, "claim: group");
         return SILT_ERR_NOT_BUILT_IN;
     }
-    enum silt_status status = silt_judge(archiver, work, &custody, &go, err);
+    enum silt_status status = work->state->stale ? silt_work_load(archiver, work, err) : SILT_OK;
+    if (status == SILT_OK) status = silt_judge(archiver, work, &custody, &go, err);
     work->more = status == SILT_OK && work->state->auditing;
     if (status != SILT_OK || !go) return status;
     status = reserve_pending(archiver, err);
@@ -235,7 +270,8 @@ static enum silt_status save_counters(struct silt_archiver *archiver, struct sil
     enum silt_status status = SILT_OK;
     for (size_t i = 0; i < count && status == SILT_OK; i++) {
         struct silt_work_state *state = works[i]->state;
-        if (!state->dirty || works[i]->more) continue; /* more: the next commit is at hand */
+        if (!state->dirty || state->stale || works[i]->more)
+            continue; /* more: the next commit is at hand */
         struct silt_stream_row row = works[i]->stream.row;
         row.trimmed_entries += state->trimmed_unsaved;
         row.trim_threshold = state->threshold_sent;
@@ -245,13 +281,28 @@ static enum silt_status save_counters(struct silt_archiver *archiver, struct sil
     if (status == SILT_OK && !silt_batch_is_empty(archiver->batch))
         status = silt_store_commit(archiver->store, archiver->batch, err);
     for (size_t i = 0; i < count && status == SILT_OK; i++) {
-        if (!works[i]->state->dirty || works[i]->more) continue;
+        if (!works[i]->state->dirty || works[i]->state->stale || works[i]->more) continue;
         works[i]->state->dirty = false;
         works[i]->state->trimmed_unsaved = 0;
         status = silt_store_stream_number(archiver->store, works[i]->stream.row.number,
                                           &works[i]->stream, err);
     }
     silt_batch_clear(archiver->batch);
+    return status;
+}
+
+/* One stream, and a commit where enough is gathered or it must be alone in it. */
+static enum silt_status walk_one(struct silt_archiver *archiver, struct silt_work *work,
+                                 struct silt_err *err)
+{
+    bool alone = work->state->alone;
+    enum silt_status status = alone ? flush(archiver, true, err) : SILT_OK;
+    if (status != SILT_OK) return status;
+    status = run_stream(archiver, work, err);
+    if (status != SILT_OK) status = fail_stream(archiver, work, status, err);
+    if (status == SILT_OK && (alone || archiver->pending_entries >= archiver->limits.fold_entries ||
+                              archiver->pending_bytes >= archiver->limits.fold_bytes))
+        status = flush(archiver, true, err);
     return status;
 }
 
@@ -262,11 +313,7 @@ static enum silt_status walk(struct silt_archiver *archiver, struct silt_work **
     for (size_t i = 0; i < count; i++) {
         if (silt_archiver_cancelled(archiver)) return silt_fail(err, SILT_ERR_CANCELLED, NULL);
         struct silt_err why = {0};
-        enum silt_status status = run_stream(archiver, works[i], &why);
-        if (status != SILT_OK) status = fail_stream(archiver, works[i], status, &why);
-        if (status == SILT_OK && (archiver->pending_entries >= archiver->limits.fold_entries ||
-                                  archiver->pending_bytes >= archiver->limits.fold_bytes))
-            status = flush(archiver, true, &why);
+        enum silt_status status = walk_one(archiver, works[i], &why);
         if (status == SILT_OK) continue;
         if (err) *err = why;
         return status;

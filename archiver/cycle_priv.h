@@ -59,7 +59,12 @@ struct silt_work_state {
     uint64_t bytes_floor_added, bytes_floor_length, bytes_floor_limit;
 
     bool seam_said; /* that the seam cannot be written stands in the log */
-    bool dirty;     /* counters of trims that no commit has stored yet */
+    bool
+        stale; /* a commit's outcome is not known: the row is read again before anything is done with it */
+    bool
+        alone; /* a commit that it shared was refused: it commits by itself, so that a bad stream spoils no other */
+
+    bool dirty; /* counters of trims that no commit has stored yet */
     uint64_t trimmed_unsaved;
     struct silt_wire_id threshold_sent;
 };
@@ -95,6 +100,9 @@ struct silt_archiver {
 bool silt_archiver_cancelled(const struct silt_archiver *archiver);
 /* Does this failure stop the whole pass (the server, the store, memory, a signal), or its stream alone? */
 bool silt_archiver_stops(const struct silt_archiver *archiver, enum silt_status status);
+/* The row as the store has it; none: {0}. */
+SILT_MUST_USE enum silt_status silt_work_load(struct silt_archiver *archiver,
+                                              struct silt_work *work, struct silt_err *err);
 struct silt_view silt_work_key(const struct silt_work *work);
 /* NULL: no row yet. */
 const struct silt_stream_row *silt_work_row(const struct silt_work *work);

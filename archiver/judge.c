@@ -28,8 +28,12 @@ enum silt_status silt_commit_row(struct silt_archiver *archiver, struct silt_wor
     if (status == SILT_OK && gap) status = silt_batch_gap(archiver->verdict, gap);
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     uint64_t number = row->number;
+    work->state->stale =
+        true; /* until the row has been read again: a failed commit may be durable all the same */
     status = silt_store_commit(archiver->store, archiver->verdict, err);
-    return status == SILT_OK ? reload(archiver, work, number, err) : status;
+    if (status == SILT_OK) status = reload(archiver, work, number, err);
+    if (status == SILT_OK) work->state->stale = false;
+    return status;
 }
 
 void silt_hold(struct silt_work *work, const char *reason)

@@ -138,13 +138,17 @@ void silt_work_marker(const struct silt_archiver *archiver, const struct silt_wo
     silt_marker_format(&marker, ret);
 }
 
-static enum silt_status load(struct silt_archiver *archiver, struct silt_work *work,
-                             struct silt_err *err)
+enum silt_status silt_work_load(struct silt_archiver *archiver, struct silt_work *work,
+                                struct silt_err *err)
 {
+    work->state->stale = false;
     if (!archiver->store) return SILT_OK;
     enum silt_status status =
         silt_store_stream(archiver->store, silt_work_key(work), &work->stream, err);
-    if (status != SILT_ERR_UNKNOWN_STREAM) return status;
+    if (status != SILT_ERR_UNKNOWN_STREAM) {
+        work->state->stale = status != SILT_OK;
+        return status;
+    }
     work->stream.row = (struct silt_stream_row){0};
     return SILT_OK;
 }
@@ -162,7 +166,7 @@ enum silt_status silt_archiver_work(struct silt_archiver *archiver, struct silt_
     if (status != SILT_OK)
         silt_fail(err, status, NULL);
     else
-        status = load(archiver, work, err);
+        status = silt_work_load(archiver, work, err);
     if (status != SILT_OK) {
         silt_err_set_stream(err, key.at, key.len);
         silt_work_free(work);

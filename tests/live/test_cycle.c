@@ -678,7 +678,54 @@ START_TEST(cycle__a_read_back_that_differs_stops_the_stream_for_good)
 }
 END_TEST
 
-TEST_MAIN(cycle__d1_a_damaged_encoding_is_never_stored,
+/* A row that the store refuses: its stream is named, the others of the same commit go on. */
+START_TEST(cycle__a_refused_commit_refuses_one_stream)
+{
+    stand_start(&stand,
+                "- { match: s, ids: wire }\n- { match: t, ids: wire }\n- { match: u, ids: wire }");
+    const char *keys[] = {"s", "t", "u"};
+    for (int i = 0; i < 3; i++)
+        stand_add(&stand, keys[i], NULL, 1, 10);
+    check_run();
+    for (int i = 0; i < 3; i++)
+        stand_add(&stand, keys[i], NULL, 11, 20);
+    stand.works[1]->stream.row.life = 99; /* never given out */
+    check_ok(stand_run(&stand));
+    ck_assert_int_eq(stand.works[0]->status, SILT_OK);
+    ck_assert_int_eq(stand.works[1]->status, SILT_ERR_PROTECTED);
+    ck_assert_ptr_nonnull(strstr(stand.works[1]->err.sentence, "never given out"));
+    ck_assert_int_eq(stand.works[2]->status, SILT_OK);
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 20);
+    ck_assert_uint_eq(stand_archived(&stand, "t"), 10);
+    ck_assert_uint_eq(stand_archived(&stand, "u"), 20);
+    check_run(); /* the row is read again: what was wrong lay in memory alone */
+    ck_assert_uint_eq(stand_archived(&stand, "t"), 20);
+    finish();
+}
+END_TEST
+
+/* A commit that became durable although it failed: nothing is taken for another copy, nothing folded twice. */
+START_TEST(cycle__a_commit_of_unknown_outcome_is_read_again)
+{
+    if (!test_faults_built_in()) return;
+    stand_start(&stand, PLAIN5);
+    stand_add(&stand, "s", &oracle, 1, 20);
+    setenv("SILT_FAULT", "after-commit:1=fail", 1);
+    ck_assert_int_ne(stand_pass(&stand), SILT_OK);
+    unsetenv("SILT_FAULT");
+    ck_assert(stand.works[0]->state->stale);
+    check_run();
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 20);
+    ck_assert_uint_eq(stand_row(&stand, "s")->folded_entries, 20);
+    ck_assert_str_eq(stand_difference(&stand, "s", &oracle), "");
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 5);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(cycle__a_refused_commit_refuses_one_stream,
+          cycle__a_commit_of_unknown_outcome_is_read_again,
+          cycle__d1_a_damaged_encoding_is_never_stored,
           cycle__a_read_back_that_differs_stops_the_stream_for_good,
           cycle__folds_trims_and_keeps_the_newest, cycle__a_second_run_does_nothing,
           cycle__goes_on_after_more_entries_and_a_restart, cycle__without_keep_only_folds,
