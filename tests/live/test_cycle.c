@@ -216,6 +216,30 @@ START_TEST(cycle__trims_in_steps)
 }
 END_TEST
 
+/* Removed between two partial folds, above C of the one and below C of the other, while older entries stay live: only the count of the fold that reaches LAST knows. */
+START_TEST(cycle__a_delete_that_a_partial_fold_overtakes_is_a_gap)
+{
+    struct silt_gap_row gap;
+    stand_start(&stand, "- { match: s, ids: wire }");
+    stand.archiver->limits.fold_entries = 2;
+    stand_add(&stand, "s", NULL, 1, 8);
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 2);
+    test_cmd(&stand.server, "XDEL s 4-0");
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_uint_eq(stand_row(&stand, "s")->custody.ms, 5);
+    check_run();
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 7);
+    ck_assert(stand_gap(&stand, "s", 0, &gap));
+    ck_assert_uint_eq(gap.count, 1);
+    ck_assert_int_eq(gap.precision, SILT_GAP_EXACT);
+    ck_assert(gap.range.after.ms < 4 && gap.range.through.ms >= 4);
+    ck_assert(!stand_gap(&stand, "s", 1, &gap));
+    ck_assert_uint_eq(stand_row(&stand, "s")->gap_entries, 1);
+    finish();
+}
+END_TEST
+
 /* Scenario 61: an outside trim of what was not folded is a gap, exact, for ever. */
 START_TEST(cycle__scenario_61_outside_trim_is_a_gap_of_15)
 {
@@ -732,8 +756,8 @@ TEST_MAIN(cycle__a_refused_commit_refuses_one_stream,
           cycle__on_trim_folds_only_what_must_go, cycle__keep_bytes_in_both_modes,
           cycle__on_trim_folds_all_where_that_is_asked_for,
           cycle__keep_bytes_may_change_while_running, cycle__keep_age_counts_from_the_servers_time,
-          cycle__trims_in_steps, cycle__scenario_61_outside_trim_is_a_gap_of_15,
-          cycle__a2_trim_and_delete_while_away,
+          cycle__trims_in_steps, cycle__a_delete_that_a_partial_fold_overtakes_is_a_gap,
+          cycle__scenario_61_outside_trim_is_a_gap_of_15, cycle__a2_trim_and_delete_while_away,
           cycle__on_trim_books_a_gap_though_it_never_reaches_the_end,
           cycle__outside_trim_of_folded_entries_is_no_gap,
           cycle__w2_an_entry_below_the_horizon_survives, cycle__w3_two_streams_share_an_archive,
