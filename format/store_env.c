@@ -11,7 +11,8 @@
 #include "faultpoint.h"
 #include "store_priv.h"
 
-#define FOLLOW_MAX 64 /* files replaced while we try to open one: then something is badly wrong */
+#define CLEAR_EVERY 64 /* commits */
+#define FOLLOW_MAX 64  /* files replaced while we try to open one: then something is badly wrong */
 
 static struct {
     pthread_mutex_t lock;
@@ -375,6 +376,15 @@ static enum silt_status write_in(struct silt_store *store, silt_apply *apply, vo
     return status;
 }
 
+/* The snapshot of a killed reader keeps every page that is freed after it: the file would grow with each commit until our next start. */
+static void clear_dead_readers(struct silt_env *env)
+{
+    int cleared;
+    if (++env->writes % CLEAR_EVERY != 0) return;
+    if (silt_kv_clear_dead_readers(env->kv, &cleared, NULL) != SILT_OK)
+        return; /* the commit itself will tell what is wrong */
+}
+
 static enum silt_status write_once(struct silt_store *store, silt_apply *apply, void *ctx,
                                    struct obstacle *ret, struct silt_err *err)
 {
@@ -382,6 +392,7 @@ static enum silt_status write_once(struct silt_store *store, silt_apply *apply, 
     memset(ret, 0, sizeof *ret);
     enum silt_status status = enter(store, err);
     if (status != SILT_OK) return status;
+    clear_dead_readers(store->env);
     status = silt_kv_named(store->env->kv, err);
     if (status == SILT_OK) status = silt_kv_write_begin(store->env->kv, &txn, &ret->resized, err);
     if (status == SILT_OK && !ret->resized) status = write_in(store, apply, ctx, txn, ret, err);

@@ -164,6 +164,7 @@ struct silt_env {
     uint64_t
         generation; /* raised when a lost environment is opened again: older handles stay lost */
     bool lost;
+    unsigned writes; /* since slots of dead readers were last cleared; the one writer's */
 };
 
 struct silt_store {

@@ -48,6 +48,8 @@ enum silt_status work_open(struct work *work, const char *dir, uint64_t map_byte
     enum silt_status status = silt_store_open(dir, &options, &work->store, err);
     if (status == SILT_OK) status = silt_batch_new(&work->batch);
     if (status == SILT_OK) status = silt_fold_new(3, &work->fold);
+    if (status == SILT_OK) status = silt_segment_builder_new(3, &work->builder);
+    if (status == SILT_OK) status = silt_segment_new(&work->segment);
     for (size_t i = 0; i < WORK_STREAMS && status == SILT_OK; i++)
         status = open_stream(work, i, err);
     if (status != SILT_OK) work_close(work);
@@ -59,10 +61,14 @@ void work_close(struct work *work)
     silt_store_close(work->store);
     silt_batch_free(work->batch);
     silt_fold_free(work->fold);
+    silt_segment_builder_free(work->builder);
+    silt_segment_free(work->segment);
     silt_buf_release(&work->tail);
     work->store = NULL;
     work->batch = NULL;
     work->fold = NULL;
+    work->builder = NULL;
+    work->segment = NULL;
 }
 
 /* ---- one step ---- */
@@ -151,6 +157,44 @@ enum silt_status work_step(struct work *work, const uint64_t counts[WORK_STREAMS
     return status;
 }
 
+static enum silt_status build(struct work *work, const struct silt_segment_info *old, size_t from,
+                              size_t to, struct silt_buf *value, struct silt_batch_part *ret,
+                              struct silt_err *err)
+{
+    enum silt_status status = SILT_OK;
+    silt_segment_builder_begin(work->builder, old->life, old->ns);
+    for (size_t i = from; i < to && status == SILT_OK; i++) {
+        struct silt_entry entry;
+        silt_segment_entry(work->segment, i, &entry);
+        status = silt_segment_builder_add(work->builder, &entry);
+    }
+    if (status == SILT_OK) status = silt_segment_builder_finish(work->builder, value, &ret->info);
+    ret->value = silt_buf_view(value);
+    return status == SILT_OK ? status : silt_fail(err, status, NULL);
+}
+
+enum silt_status work_split(struct work *work, size_t stream, uint64_t n, struct silt_err *err)
+{
+    SILT_CLEANUP(silt_buf_release) struct silt_buf low = {0};
+    SILT_CLEANUP(silt_buf_release) struct silt_buf high = {0};
+    struct silt_segment_info old;
+    struct silt_batch_part parts[2];
+    const struct silt_stream_row *row = &work->streams[stream].row;
+    silt_batch_clear(work->batch);
+    enum silt_status status = silt_store_segment(work->store, row->life, row->ns, test_entry_id(n),
+                                                 SILT_SEEK_BACKWARD, &work->tail, &old, err);
+    struct silt_view value = silt_buf_view(&work->tail);
+    if (status == SILT_OK) status = silt_segment_open(work->segment, value, err);
+    size_t count = status == SILT_OK ? silt_segment_count(work->segment) : 0;
+    if (status != SILT_OK || count < 2) return status;
+    status = build(work, &old, 0, count / 2, &low, &parts[0], err);
+    if (status == SILT_OK) status = build(work, &old, count / 2, count, &high, &parts[1], err);
+    if (status == SILT_OK) status = silt_batch_stream(work->batch, row);
+    if (status == SILT_OK)
+        status = silt_batch_replace(work->batch, &old, silt_checksum(value, 0), parts, 2);
+    return status == SILT_OK ? silt_store_commit(work->store, work->batch, err) : status;
+}
+
 enum silt_status work_random(struct work *work, const char *dir, struct test_rng *rng,
                              uint64_t most, struct silt_err *err)
 {
@@ -158,6 +202,9 @@ enum silt_status work_random(struct work *work, const char *dir, struct test_rng
     for (size_t i = 0; i < WORK_STREAMS; i++)
         counts[i] = test_rng_chance(rng, 60) ? 1 + test_rng_below(rng, most) : 0;
     enum silt_status status = work_step(work, counts, err);
+    size_t stream = (size_t)test_rng_below(rng, WORK_STREAMS);
+    if (status == SILT_OK && work->held[stream] > 1 && test_rng_chance(rng, 20))
+        status = work_split(work, stream, 1 + test_rng_below(rng, work->held[stream]), err);
     if (status == SILT_OK && test_rng_chance(rng, 8)) status = silt_store_replace(work->store, err);
     if (status == SILT_OK && test_rng_chance(rng, 5)) {
         work_close(work);

@@ -13,6 +13,8 @@ struct work {
     struct silt_store *store;
     struct silt_batch *batch;
     struct silt_fold *fold;
+    struct silt_segment_builder *builder;
+    struct silt_segment *segment;
     struct silt_buf tail;
     struct test_stream streams[WORK_STREAMS];
     uint64_t held[WORK_STREAMS];    /* entries 1 to n are in the archive */
@@ -30,7 +32,9 @@ void work_close(struct work *work);
  * what was there; held and trimmed are of what succeeded. */
 enum silt_status work_step(struct work *work, const uint64_t counts[WORK_STREAMS],
                            struct silt_err *err);
-/* A step of random size; now and then the file is replaced, or the archive closed and opened. */
+/* Rewrites the stored segment that holds entry n as two, which hold the same entries, as room for a late entry is made. */
+enum silt_status work_split(struct work *work, size_t stream, uint64_t n, struct silt_err *err);
+/* A step of random size; now and then a segment makes way for two, the file is replaced, or the archive closed and opened. */
 enum silt_status work_random(struct work *work, const char *dir, struct test_rng *rng,
                              uint64_t most, struct silt_err *err);
 
