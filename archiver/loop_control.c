@@ -238,12 +238,13 @@ void silt_loop_serve_waiters(struct silt_loop *loop)
 {
     for (struct silt_waiter **at = &loop->waiters; *at;) {
         struct silt_waiter *waiter = *at;
-        bool served = true;
-        if (waiter->verb != SILT_CONTROL_SYNC)
+        if (waiter->verb != SILT_CONTROL_SYNC) {
+            *at = waiter->next; /* off the list first: while it is decided others may join */
             decide(loop, waiter);
-        else
-            served = waiter->all ? serve_all(loop, waiter) : serve_one(loop, waiter);
-        if (!served) {
+            free_waiter(waiter);
+            continue;
+        }
+        if (!(waiter->all ? serve_all(loop, waiter) : serve_one(loop, waiter))) {
             at = &waiter->next;
             continue;
         }

@@ -116,7 +116,7 @@ static long long markers(void)
     return (long long)reply->elements;
 }
 
-/* ---- two archives ---- */
+/* ---- two archives (field report K4) ---- */
 
 START_TEST(adopt__from_another_archive_names_both_and_the_other_refuses)
 {

@@ -94,7 +94,7 @@ enum silt_status silt_archiver_adopt(struct silt_archiver *archiver, struct silt
 {
     (void)archiver;
     (void)dry;
-    if (strcmp((const char *)work->key.at, "held") == 0)
+    if (silt_view_equal(silt_buf_view(&work->key), silt_view_str("held")))
         return silt_fail(err, SILT_ERR_CLAIMED, "a test holds it");
     *ret = (struct silt_adoption){.epoch = 7, .uuid = "u", .marker_count = 1};
     return SILT_OK;
@@ -608,6 +608,35 @@ START_TEST(loop__sync_tells_why_it_cannot)
 }
 END_TEST
 
+START_TEST(loop__a_stream_is_adopted_between_two_passes)
+{
+    parts[0] = (struct part){.key = "a"};
+    json_t *answer = asked("{ match: a }", "{\"verb\":\"adopt\",\"key\":\"a\"}\n");
+    ck_assert(json_is_true(json_object_get(answer, "ok")));
+    ck_assert_int_eq(json_integer_value(json_object_get(answer, "epoch")), 7);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "from")), 1);
+    json_decref(answer);
+    answer = asked("{ match: held }", "{\"verb\":\"release\",\"key\":\"held\"}\n");
+    ck_assert_str_eq(error_code(answer), "SILT_ERR_CLAIMED");
+    json_decref(answer);
+    answer = asked("{ match: a }", "{\"verb\":\"adopt\",\"key\":\"other\"}\n");
+    ck_assert_str_eq(error_code(answer), "SILT_ERR_UNKNOWN_STREAM");
+    json_decref(answer);
+    answer = asked("{ match: a }", "{\"verb\":\"adopt\"}\n");
+    ck_assert_str_eq(error_code(answer), "SILT_ERR_USAGE");
+    json_decref(answer);
+}
+END_TEST
+
+START_TEST(loop__a_released_stream_is_not_synced)
+{
+    parts[0] = (struct part){.key = "a", .verdict = SILT_VERDICT_RELEASED};
+    json_t *answer = asked("{ match: a }", "{\"verb\":\"sync\",\"key\":\"a\"}\n");
+    ck_assert_str_eq(error_code(answer), "SILT_ERR_PROTECTED");
+    json_decref(answer);
+}
+END_TEST
+
 START_TEST(loop__status_is_answered_while_a_pass_waits)
 {
     parts[0] = (struct part){.key = "a"};
@@ -642,4 +671,5 @@ TEST_MAIN(loop__a_damaged_row_keeps_no_other_stream_waiting,
           loop__a_reload_cannot_move_the_archive, loop__pauses_double_up_to_their_limit,
           loop__sync_answers_after_a_pass_that_began_later,
           loop__sync_of_all_lists_those_that_are_held, loop__sync_tells_why_it_cannot,
+          loop__a_stream_is_adopted_between_two_passes, loop__a_released_stream_is_not_synced,
           loop__status_is_answered_while_a_pass_waits)
