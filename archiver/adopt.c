@@ -16,6 +16,20 @@ static enum silt_status of_stream(const struct silt_work *work, struct silt_err 
     return status;
 }
 
+/* Both work on markers, and such a stream has none. */
+static enum silt_status check_marked(const struct silt_work *work, struct silt_err *err)
+{
+    bool key = work->config->claim == SILT_CLAIM_KEY;
+    if (!silt_work_claimless(work)) return SILT_OK;
+    silt_fail(err, SILT_ERR_PROTECTED,
+              "the settings say claim: %s: there is no marker to take over or to let go",
+              key ? "key" : "off");
+    silt_hint(err,
+              key ? "delete its claim key by hand, and siltd makes its own; or set claim: group"
+                  : "set claim: group for it, or take it out of the settings");
+    return SILT_ERR_PROTECTED;
+}
+
 /* ---- the look ---- */
 
 static enum silt_status check_look(const struct silt_look *look, struct silt_err *err)
@@ -233,7 +247,8 @@ static enum silt_status adopt(struct silt_archiver *archiver, struct silt_work *
 enum silt_status silt_archiver_adopt(struct silt_archiver *archiver, struct silt_work *work,
                                      bool dry, struct silt_adoption *ret, struct silt_err *err)
 {
-    enum silt_status status = SILT_ERR_STALE;
+    enum silt_status status = check_marked(work, err);
+    if (status == SILT_OK) status = SILT_ERR_STALE;
     for (int i = 0; i < TRIES && status == SILT_ERR_STALE; i++)
         status = adopt(archiver, work, dry, ret, err);
     return of_stream(work, err, status);
@@ -292,7 +307,8 @@ static enum silt_status release(struct silt_archiver *archiver, struct silt_work
 enum silt_status silt_archiver_release(struct silt_archiver *archiver, struct silt_work *work,
                                        bool dry, struct silt_adoption *ret, struct silt_err *err)
 {
-    enum silt_status status = SILT_ERR_STALE;
+    enum silt_status status = check_marked(work, err);
+    if (status == SILT_OK) status = SILT_ERR_STALE;
     for (int i = 0; i < TRIES && status == SILT_ERR_STALE; i++)
         status = release(archiver, work, dry, ret, err);
     return of_stream(work, err, status);

@@ -277,6 +277,7 @@ static enum silt_status finish(struct silt_archiver *archiver, struct silt_work 
         if (status != SILT_OK) return status;
     }
     fill_row(archiver, &conclusion, &row);
+    row.marker_seen = !silt_work_claimless(work);
     if (forks) row.life = fork.life;
     if (SILT_FAULTPOINT("before-audit-end"))
         return silt_fail(err, SILT_ERR_IO, "a test failed before the audit's end");

@@ -212,6 +212,10 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
     const struct silt_stream_row *row = input->row;
     bool stream = input->look->state == SILT_LOOK_STREAM;
     struct claims claims = stream ? read_claims(input) : (struct claims){0};
+    if (stream && input->claimless) {
+        claims.ours = row != NULL;
+        claims.at = row && row->folded_any ? row->custody : SILT_WIRE_ID_MIN;
+    }
     ret.marker_present = claims.ours;
     ret.marker_at = claims.at;
 

@@ -22,6 +22,8 @@ struct silt_custody_input {
     const struct silt_look *look;
     const char *uuid;
     uint64_t epoch;
+    bool
+        claimless; /* claim: key, claim: off: as if the marker stood at C; every step is audited before its trim */
 };
 struct silt_custody {
     enum silt_custody_row row;

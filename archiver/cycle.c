@@ -236,12 +236,6 @@ static enum silt_status run_stream(struct silt_archiver *archiver, struct silt_w
 {
     struct silt_custody custody;
     bool go = false;
-    if (work->config->claim != SILT_CLAIM_GROUP) {
-        silt_fail(err, SILT_ERR_NOT_BUILT_IN,
-                  "claim: key and claim: off are not there yet: the stream is not touched");
-        silt_hint(err, "claim: group");
-        return SILT_ERR_NOT_BUILT_IN;
-    }
     enum silt_status status = work->state->stale ? silt_work_load(archiver, work, err) : SILT_OK;
     if (status == SILT_OK) status = silt_judge(archiver, work, &custody, &go, err);
     work->more = status == SILT_OK && work->state->auditing;

@@ -106,6 +106,9 @@ SILT_MUST_USE enum silt_status silt_work_load(struct silt_archiver *archiver,
 struct silt_view silt_work_key(const struct silt_work *work);
 /* NULL: no row yet. */
 const struct silt_stream_row *silt_work_row(const struct silt_work *work);
+/* claim: key and claim: off: no marker stands in the stream. */
+bool silt_work_claimless(const struct silt_work *work);
+/* The marker's name; "" for a stream without one. */
 void silt_work_marker(const struct silt_archiver *archiver, const struct silt_work *work,
                       char ret[SILT_MARKER_TEXT]);
 
@@ -153,6 +156,25 @@ SILT_MUST_USE enum silt_status silt_judge_live(struct silt_archiver *archiver,
                                                struct silt_wire_id through, char ret_reason[200],
                                                struct silt_err *err);
 
+/* ---- exact.c: streams without a marker ---- */
+
+/* claim: key. What the claim key says; it is made where it is missing. CLEAR: it is ours, or there is none to hold. */
+struct silt_claim {
+    enum silt_verdict verdict;
+    char reason[200];
+};
+SILT_MUST_USE enum silt_status silt_claim_hold(struct silt_archiver *archiver,
+                                               struct silt_work *work, struct silt_claim *ret,
+                                               struct silt_err *err);
+/* What the claim key says when it is ours. */
+void silt_work_claim(const struct silt_archiver *archiver, const struct silt_work *work,
+                     char ret[SILT_MARKER_TEXT]);
+/* Removes what lies below the threshold, audited step by step. Fails with SILT_ERR_STALE: look and come again. */
+SILT_MUST_USE enum silt_status silt_shed_exact(struct silt_archiver *archiver,
+                                               struct silt_work *work,
+                                               const struct silt_custody *custody,
+                                               struct silt_wire_id threshold, struct silt_err *err);
+
 /* ---- audit.c: the live part up to C against the archive ---- */
 
 /* Goes on with the pending audit of this look: makes the marker, opens, reads a pass's share, concludes. *ret_again: the verdict fell or the stream changed; look again. */
@@ -168,6 +190,10 @@ struct silt_compare {
     bool has_next, ended;
     struct silt_archive_entry next;
 };
+/* A page's entries; ret_reason[0]: the first that differs. */
+SILT_MUST_USE enum silt_status silt_compare_page(struct silt_compare *compare,
+                                                 const struct silt_page *page, char ret_reason[200],
+                                                 struct silt_err *err);
 SILT_MUST_USE enum silt_status silt_compare_next(struct silt_compare *compare,
                                                  const struct silt_entry *live,
                                                  enum silt_comparison *ret, struct silt_err *err);

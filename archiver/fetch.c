@@ -31,6 +31,7 @@ const char *silt_fetch_break(const struct silt_facts *opening, const struct silt
     if (look->state != SILT_LOOK_STREAM) return "key";
     const char *broken = silt_custody_break(opening, &look->facts);
     if (broken) return broken;
+    if (marker.len == 0) return NULL; /* a stream without one: the judgement looks for others' */
     bool stands = false;
     for (size_t i = 0; i < look->group_count; i++) {
         if (!look->groups[i].is_silt) continue;

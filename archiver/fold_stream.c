@@ -277,7 +277,7 @@ static void fill_row(const struct silt_archiver *archiver, const struct silt_wor
         silt_wire_id_higher(row->watermark, row->custody); /* after an audit W may lie ahead */
     if (outcome->reached || outcome->gap.rebased) row->added_estimated = !outcome->reached;
     row->custody_added = outcome->gap.custody_added;
-    row->marker_seen = true;
+    row->marker_seen = !silt_work_claimless(work);
     row->marker_found = custody->marker_at;
     row->has_facts = true;
     row->facts = archiver->look.facts;

@@ -230,6 +230,7 @@ static enum silt_status make_contact(struct silt_archiver *archiver, struct silt
 {
     enum silt_status status = SILT_OK;
     if (work->stream.row.number == 0) status = make_row(archiver, work, err);
+    if (silt_work_claimless(work)) return status; /* the row alone: nothing stands in the stream */
     if (status == SILT_OK) status = silt_judge_mark(archiver, work, err);
     return status == SILT_ERR_STALE ? SILT_OK : status;
 }
@@ -293,8 +294,8 @@ static enum silt_status compare_edges(struct silt_archiver *archiver, struct sil
 }
 
 /* Those that only the archive has were deleted or trimmed since. */
-static enum silt_status compare_page(struct silt_compare *compare, const struct silt_page *page,
-                                     char ret_reason[200], struct silt_err *err)
+enum silt_status silt_compare_page(struct silt_compare *compare, const struct silt_page *page,
+                                   char ret_reason[200], struct silt_err *err)
 {
     for (size_t i = 0; i < page->entry_count; i++) {
         enum silt_comparison match;
@@ -340,7 +341,7 @@ enum silt_status silt_judge_live(struct silt_archiver *archiver, struct silt_wor
                                               silt_view_str(marker), custody->marker_at);
         if (broken)
             return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s", broken);
-        status = compare_page(&compare, &archiver->page, ret_reason, err);
+        status = silt_compare_page(&compare, &archiver->page, ret_reason, err);
         if (status != SILT_OK || ret_reason[0] || !archiver->page.full) return status;
         more = silt_wire_id_next(archiver->page.entries[archiver->page.entry_count - 1].id,
                                  &ask.from) &&
@@ -366,7 +367,7 @@ static bool is_readable(const struct silt_archiver *archiver, struct silt_work *
 {
     const struct silt_look *look = &archiver->look;
     if (look->state != SILT_LOOK_STREAM) return true;
-    if (look->groups_denied)
+    if (look->groups_denied && !silt_work_claimless(work))
         refuse(work, SILT_ERR_SERVER_DENIED,
                "XINFO GROUPS is denied: the marker cannot be seen, so nothing is folded or trimmed",
                "allow xinfo|groups on this key");
@@ -474,7 +475,8 @@ static enum silt_status look(struct silt_archiver *archiver, struct silt_work *w
                                        .highest_watermark = silt_highest_watermark(row),
                                        .look = &archiver->look,
                                        .uuid = archiver->meta.uuid,
-                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch)};
+                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch),
+                                       .claimless = silt_work_claimless(work)};
     *ret = silt_custody_decide(&input);
     return SILT_OK;
 }
@@ -500,6 +502,20 @@ static bool is_let_go(const struct silt_archiver *archiver, struct silt_work *wo
     return true;
 }
 
+/* claim: key. SILT_END: it is somebody else's. */
+static enum silt_status hold_claim(struct silt_archiver *archiver, struct silt_work *work,
+                                   struct silt_err *err)
+{
+    struct silt_claim claim;
+    if (work->stream.row.number == 0 || archiver->look.state != SILT_LOOK_STREAM) return SILT_OK;
+    enum silt_status status = silt_claim_hold(archiver, work, &claim, err);
+    if (status != SILT_OK || claim.verdict == SILT_VERDICT_CLEAR) return status;
+    bool foreign = claim.verdict == SILT_VERDICT_CLAIMED;
+    status = stop(archiver, work, claim.verdict, foreign ? SILT_ERR_CLAIMED : SILT_ERR_OLDER_COPY,
+                  claim.reason, err);
+    return status == SILT_OK ? SILT_END : status;
+}
+
 enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,
                             struct silt_custody *ret, bool *ret_go, struct silt_err *err)
 {
@@ -509,6 +525,7 @@ enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *wo
     for (int looks = 0; looks < LOOKS; looks++) {
         bool again = true;
         enum silt_status status = look(archiver, work, ret, err);
+        if (status == SILT_OK) status = hold_claim(archiver, work, err);
         if (status == SILT_END) return SILT_OK;
         if (status != SILT_OK) return status;
         if (ret->row == SILT_CUSTODY_FIRST_CONTACT && !ret->marker_present) {

@@ -245,6 +245,28 @@ static enum silt_status look_again(struct shed *shed, struct silt_err *err)
     return silt_judge(shed->archiver, shed->work, &custody, &go, err);
 }
 
+/* A stream without a marker: nothing is to be moved, and what goes is audited step by step. */
+static enum silt_status carry_out_exactly(struct shed *shed, const struct silt_plan *plan,
+                                          struct silt_err *err)
+{
+    struct silt_work *work = shed->work;
+    const struct silt_look *look = &shed->archiver->look;
+    if (!look->facts.has_first || !silt_wire_id_less(look->facts.first, plan->threshold))
+        return SILT_OK;
+    if (look->groups_denied && work->config->groups == SILT_GROUPS_HOLD) {
+        silt_fail(
+            err, SILT_ERR_SERVER_DENIED,
+            "XINFO GROUPS is denied: what groups still need cannot be seen, so nothing is trimmed");
+        silt_hint(err, "allow xinfo|groups on this key, or set groups: ignore");
+        return SILT_ERR_SERVER_DENIED;
+    }
+    enum silt_status status =
+        silt_shed_exact(shed->archiver, work, shed->custody, plan->threshold, err);
+    if (status == SILT_OK && SILT_FAULTPOINT("after-trim"))
+        return silt_fail(err, SILT_ERR_SERVER_AWAY, "a test cut the connection");
+    return status == SILT_OK && work->status == SILT_OK ? look_again(shed, err) : status;
+}
+
 static enum silt_status carry_out(struct shed *shed, struct silt_floors *floors,
                                   struct silt_err *err)
 {
@@ -253,6 +275,7 @@ static enum silt_status carry_out(struct shed *shed, struct silt_floors *floors,
     if (status != SILT_OK) return status;
     struct silt_plan plan = silt_plan_trim(&floors->plan);
     name_holder(work, &floors->plan, &plan);
+    if (silt_work_claimless(work)) return carry_out_exactly(shed, &plan, err);
     status = aim(shed, floors, err);
     if (status != SILT_OK) return status;
     const struct silt_facts *facts = &shed->target.facts;

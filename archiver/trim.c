@@ -1,5 +1,6 @@
 /* Sends trim.lua and checks what may be sent. The only removal in the tree; must not know plans, pages or the loop. */
 #include "trim.h"
+#include "trim_exact.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ void silt_trimmer_init(struct silt_trimmer *trimmer)
 {
     *trimmer = (struct silt_trimmer){0};
     silt_sha1_hex(silt_view_str(silt_trim_script), trimmer->script_sha1);
+    silt_sha1_hex(silt_view_str(silt_trim_exact_script), trimmer->exact_sha1);
 }
 
 void silt_trimmer_release(struct silt_trimmer *trimmer)

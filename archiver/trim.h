@@ -38,7 +38,9 @@ struct silt_trim_answer {
 
 /* Sent once per connection by its text, then by its SHA-1. */
 struct silt_trimmer {
-    char script_sha1[SILT_SHA1_TEXT];
+    char script_sha1[SILT_SHA1_TEXT], exact_sha1[SILT_SHA1_TEXT];
+    uint64_t
+        scriptless; /* the connection on which scripts were refused to the exact-id way; 0: none */
     struct silt_reply reply;
     struct silt_buf words;
 };

@@ -131,6 +131,13 @@ struct silt_wire_id silt_highest_watermark(const struct silt_stream_row *row)
 void silt_work_marker(const struct silt_archiver *archiver, const struct silt_work *work,
                       char ret[SILT_MARKER_TEXT])
 {
+    ret[0] = 0;
+    if (!silt_work_claimless(work)) silt_work_claim(archiver, work, ret);
+}
+
+void silt_work_claim(const struct silt_archiver *archiver, const struct silt_work *work,
+                     char ret[SILT_MARKER_TEXT])
+{
     struct silt_marker marker = {.epoch =
                                      silt_stream_epoch(silt_work_row(work), archiver->meta.epoch),
                                  .number = work->stream.row.marker_number};

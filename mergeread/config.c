@@ -101,7 +101,6 @@ static enum silt_status check_stream(const struct parse *p, size_t map,
     size_t match = silt_yaml_get(p->tree, map, "match");
     size_t fold = silt_yaml_get(p->tree, map, "fold");
     size_t limit = silt_yaml_get(p->tree, map, "group-limit");
-    size_t claim = silt_yaml_get(p->tree, map, "claim");
     if (match == SILT_YAML_NONE)
         return refuse(p, map, "a stream needs `match`: a key or a pattern");
     if (!stream->is_pattern && silt_key_is_ours(stream->match))
@@ -115,14 +114,9 @@ static enum silt_status check_stream(const struct parse *p, size_t map,
     if (stream->seam != SILT_SEAM_OFF && stream->claim == SILT_CLAIM_OFF)
         return refuse(p, silt_yaml_get(p->tree, map, "seam"),
                       "seam contradicts claim: off: without a claim nothing of ours is written");
-    if (stream->claim != SILT_CLAIM_GROUP) {
-        enum silt_status status =
-            refuse(p, claim, "claim: %s is not available yet, only claim: group",
-                   stream->claim == SILT_CLAIM_KEY ? "key" : "off");
-        silt_hint(p->err,
-                  "servers that refuse scripts or consumer groups come with a later version");
-        return status;
-    }
+    if (stream->seam != SILT_SEAM_OFF && stream->claim == SILT_CLAIM_KEY)
+        return refuse(p, silt_yaml_get(p->tree, map, "seam"),
+                      "seam goes with claim: group alone: the seam is moved by its script");
     if (stream->on_delete != SILT_DELETE_KEEP) {
         enum silt_status status =
             refuse(p, silt_yaml_get(p->tree, map, "on-delete"),

@@ -134,7 +134,8 @@ const struct silt_setting silt_settings[] = {
     {"streams", "claim", SILT_SETTING_WORD, IN(silt_stream_config, claim), .fallback = "group",
      .words = claim_words,
      .help =
-         "how the stream is marked as ours; group: an empty consumer group in it; key, off: not available yet"},
+         "how the stream is marked as ours; group: an empty consumer group in it; key: a key beside it; off: not at all; "
+         "key and off need neither scripts nor xgroup, and are slower: every step is audited"},
 
     {"keep", "age", SILT_SETTING_DURATION, IN(silt_keep, age_ms), FLAG(has_age), .min = 1,
      .max = EVER, .help = "not older than this"},

@@ -233,13 +233,14 @@ static enum silt_status judge_markers(struct silt_cursor *cursor, bool *ret_pres
     return SILT_OK;
 }
 
-/* A position that saw a marker demands one even where nothing was folded: the object may be another one. A stream that was let go has none, and is read on: what
+/* A position that saw a marker demands one even where nothing was folded: the object may be another one. A stream without one (claim: key, off) shows none, and one that was let go has none and is read on: what
  * is above W is what lives. */
 static bool demands_marker(const struct silt_cursor *cursor)
 {
     const struct silt_stream_row *row = &cursor->stream.row;
     if (!cursor->known || row->verdict == SILT_VERDICT_RELEASED) return false;
-    return cursor->at.saw_marker || (row->folded_any && row->marker_number != 0);
+    return cursor->at.saw_marker ||
+           (row->folded_any && row->marker_number != 0 && row->marker_seen);
 }
 
 static enum silt_status judge(struct silt_cursor *cursor, struct silt_wire_id watermark_before,

@@ -71,10 +71,10 @@ END_TEST
 START_TEST(siltd__a_bad_configuration_stops_every_mode)
 {
     const char *path = config_of(
-        "valkey: { address: unix:/s }\narchive: { path: /nowhere/a }\nstreams:\n- { match: a, claim: off }\n");
-    CHECK(3, "", "silt.yaml:4:22: claim: off is not available yet", "--config", path);
-    CHECK(3, "", "silt.yaml:4:22: ", "--config", path, "--once");
-    CHECK(3, "", "silt.yaml:4:22: ", "--config", path, "--plan");
+        "valkey: { address: unix:/s }\narchive: { path: /nowhere/a }\nstreams:\n- { match: a, on-delete: mark }\n");
+    CHECK(3, "", "silt.yaml:4:26: on-delete: mark is not available yet", "--config", path);
+    CHECK(3, "", "silt.yaml:4:26: ", "--config", path, "--once");
+    CHECK(3, "", "silt.yaml:4:26: ", "--config", path, "--plan");
 }
 END_TEST
 

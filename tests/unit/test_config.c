@@ -213,8 +213,8 @@ START_TEST(config__contradictions_are_refused)
                   "f:4:18: ", "contradicts groups: ignore");
     check_refused(STREAM "    seam: strict\n    claim: off\n",
                   "f:3:11: ", "contradicts claim: off");
-    check_refused(STREAM "    claim: off\n", "f:3:12: ", "claim: off is not available yet");
-    check_refused(STREAM "    claim: key\n", "f:3:12: ", "claim: key is not available yet");
+    check_refused(STREAM "    seam: strict\n    claim: key\n",
+                  "f:3:11: ", "goes with claim: group");
     check_refused(STREAM "    on-delete: mark\n",
                   "f:3:16: ", "on-delete: mark is not available yet");
     check_refused(STREAM "    fold: on-trim\n", "f:3:11: ", "without keep");
