@@ -177,5 +177,16 @@ START_TEST(field__scenario_9_a_single_writer_is_never_refused)
 }
 END_TEST
 
-TEST_MAIN(field__I1_repeated_names_keep_their_order, field__A5_ids_are_compared_as_numbers,
-          field__B4_odd_shapes_stall_nothing, field__scenario_9_a_single_writer_is_never_refused)
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create(argv[0]);
+    TCase *tcase = tcase_create("all");
+    (void)argc;
+    tcase_set_timeout(tcase, test_long() ? 600.0 : 100.0);
+    tcase_add_test(tcase, field__I1_repeated_names_keep_their_order);
+    tcase_add_test(tcase, field__A5_ids_are_compared_as_numbers);
+    tcase_add_test(tcase, field__B4_odd_shapes_stall_nothing);
+    tcase_add_test(tcase, field__scenario_9_a_single_writer_is_never_refused);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite(suite);
+}

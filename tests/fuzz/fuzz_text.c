@@ -146,7 +146,7 @@ static void record(struct silt_view line, bool branded_stream)
 static struct event_base *base;
 static struct silt_control *control;
 static struct sockaddr_un address;
-static uint64_t due; /* the ticket of a sync that waits */
+static uint64_t due; /* the ticket of a request that waits */
 
 static json_t *give_status(void *ctx, const struct silt_view *key, struct silt_err *err)
 {
@@ -156,11 +156,12 @@ static json_t *give_status(void *ctx, const struct silt_view *key, struct silt_e
     return NULL;
 }
 
-static enum silt_status take_sync(void *ctx, const struct silt_view *key, uint64_t ticket,
-                                  struct silt_err *err)
+static enum silt_status take_later(void *ctx, const struct silt_control_request *request,
+                                   uint64_t ticket, struct silt_err *err)
 {
     (void)ctx;
-    if (key && key->len == 4) return silt_fail(err, SILT_ERR_UNKNOWN_STREAM, "no such stream");
+    if (request->key && request->key->len == 4)
+        return silt_fail(err, SILT_ERR_UNKNOWN_STREAM, "no such stream");
     due = ticket;
     return SILT_OK;
 }
@@ -173,7 +174,7 @@ static void remove_socket(void)
 
 static void open_control(void)
 {
-    static const struct silt_control_handler handler = {NULL, give_status, take_sync};
+    static const struct silt_control_handler handler = {NULL, give_status, take_later};
     const char *dir = getenv("TMPDIR");
     snprintf(address.sun_path, sizeof address.sun_path, "%.80s/silt-fuzz-%d.sock",
              dir ? dir : "/tmp", (int)getpid());
