@@ -19,7 +19,8 @@ static bool there[TOP + 1]; /* the oracle: which entries the archive holds */
 
 static void setup(const char *ns)
 {
-    test_archive_open(&archive, test_path("a"), true, 0);
+    static unsigned archives;
+    test_archive_open(&archive, test_path("a%u", archives++), true, 0);
     test_stream_new(&archive, &stream, "s", ns);
     ck_assert_int_eq(silt_insert_new(3, &insert), SILT_OK);
     memset(there, 0, sizeof there);
@@ -703,9 +704,9 @@ static uint64_t lowest_missing_from(uint64_t n)
 }
 
 /* Segments with holes, then rounds of late entries anywhere below the watermark, folds between them. */
-START_TEST(insert__random_histories_equal_a_sorted_array)
+static void random_history(uint64_t salt)
 {
-    struct test_rng rng = test_rng(7);
+    struct test_rng rng = test_rng(salt);
     uint64_t numbered = 0;
     setup(test_rng_chance(&rng, 50) ? "EVT" : NULL);
     for (uint64_t n = 1 + test_rng_below(&rng, 40); n < 3000;) {
@@ -733,6 +734,12 @@ START_TEST(insert__random_histories_equal_a_sorted_array)
                      SILT_OK);
     ck_assert_uint_eq(highest, numbered);
     teardown();
+}
+
+START_TEST(insert__random_histories_equal_a_sorted_array)
+{
+    for (uint64_t salt = 0; salt < (test_long() ? 25 : 1); salt++)
+        random_history(7 + salt);
 }
 END_TEST
 
