@@ -243,6 +243,7 @@ static void forget(struct silt_work *work)
 {
     struct silt_work_state *state = work->state;
     state->audit_loaded = state->auditing = state->has_bytes_floor = false;
+    state->has_fresh = false;
     state->first.is_set = state->last.is_set = false;
     state->counted = true; /* the audit compared every live entry up to C */
     state->added_seen = work->stream.row.facts.entries_added;

@@ -133,6 +133,8 @@ static enum silt_status take_rows(struct silt_archiver *archiver, struct silt_er
         work->state->dirty = false;
         work->state->trimmed_unsaved = 0;
         work->folded += work->state->sum.count;
+        work->state->has_fresh = work->state->sum.count > 0 && !work->state->pending_late;
+        work->state->fresh = (struct silt_range){work->state->sum.first, work->state->sum.last};
         work->changed = true;
         SILT_LOG(SILT_LOG_INFO, "folded", SILT_KEY("stream", silt_work_key(work)),
                  SILT_ID("after", work->state->pending_after),

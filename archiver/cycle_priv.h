@@ -54,6 +54,9 @@ struct silt_work_state {
     bool met_foreign; /* on-foreign: hold stopped the last fold */
     bool partial;     /* the last fold stopped at a limit of the pass */
 
+    bool has_fresh; /* folded and committed, and no look has shown it since: */
+    struct silt_range fresh;
+
     bool has_bytes_floor; /* on-trim: found by reading backwards from the newest, as of: */
     struct silt_wire_id bytes_floor;
     uint64_t bytes_floor_added, bytes_floor_length, bytes_floor_limit;
@@ -232,6 +235,12 @@ SILT_MUST_USE enum silt_status silt_refold(struct silt_archiver *archiver, struc
                                            const struct silt_custody *custody,
                                            const struct silt_fetch_request *request,
                                            struct silt_err *err);
+
+/* ---- late.c ---- */
+
+/* With the first look after a commit, before our own trim: numbers what that look no longer shows of the fold. */
+SILT_MUST_USE enum silt_status silt_late_overtaken(struct silt_archiver *archiver,
+                                                   struct silt_work *work, struct silt_err *err);
 
 /* ---- floors.c: what the plan needs to know ---- */
 

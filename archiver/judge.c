@@ -448,6 +448,8 @@ static enum silt_status act(struct silt_archiver *archiver, struct silt_work *wo
     if (status != SILT_OK) return status;
     if (reason[0]) return silt_judge_doubt(archiver, work, SILT_AUDIT_BYTES, reason, err);
     note_seen(archiver, work);
+    status = silt_late_overtaken(archiver, work, err);
+    if (status != SILT_OK) return status;
     *ret_go = true;
     return note_verdict(archiver, work, SILT_VERDICT_CLEAR, "", err);
 }

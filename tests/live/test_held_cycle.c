@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mergeread/mergeread.h"
+
 static struct stand stand;
 static struct test_oracle oracle;
 
@@ -105,6 +107,64 @@ START_TEST(held_cycle__outside_trims_are_counted_exactly)
                       (unsigned long long)row->folded_entries);
         ck_assert_msg(row->folded_entries == stand_archived(&stand, "s"), "%s", points[i]);
     }
+    finish();
+}
+END_TEST
+
+/* ---- a reader passes while entries are in neither place: it is told that they came in behind it ---- */
+
+static char position[SILT_POSITION_TEXT];
+
+/* From the saved position, if there is one, to the end. Gives how many entries came, and how many late ones were told. */
+static size_t read_on(size_t *ret_late)
+{
+    struct silt_history *history = NULL;
+    struct silt_cursor *cursor = NULL;
+    struct silt_err err = {0};
+    struct silt_history_options where = {.archive_path = stand.archive,
+                                         .server_address = stand.server.address};
+    struct silt_cursor_options what = {.key = "s", .resume = position[0] ? position : NULL};
+    size_t given = 0;
+    *ret_late = 0;
+    if (silt_history_open(&where, &history, &err) != SILT_OK ||
+        silt_cursor_open(history, &what, &cursor, &err) != SILT_OK)
+        test_die("%s", err.sentence);
+    struct silt_item item;
+    enum silt_status status;
+    while ((status = silt_cursor_next(cursor, &item, &err)) == SILT_OK) {
+        given += item.kind == SILT_ITEM_ENTRY;
+        if (item.kind == SILT_ITEM_LATE) *ret_late += item.count;
+    }
+    if (status != SILT_END) test_die("%s", err.sentence);
+    silt_cursor_position(cursor, position);
+    silt_cursor_close(cursor);
+    silt_history_close(history);
+    return given;
+}
+
+START_TEST(held_cycle__what_was_removed_before_its_commit_is_late)
+{
+    size_t late;
+    char setting[200];
+    const char *gate = test_path("gate");
+    if (!test_faults_built_in()) return;
+    start();
+    ck_assert_int_eq(stand_child(&stand, NULL), 0);
+    position[0] = '\0';
+    ck_assert_uint_eq(read_on(&late), 40);
+    stand_add(&stand, "s", NULL, 141, 180);
+    /* the first commit of this run takes 16 in; while it is being prepared they go, and the reader passes */
+    snprintf(setting, sizeof setting, "SILT_FAULT=before-commit:1=pause:%s", gate);
+    pid_t pid = stand_child_start(&stand, setting);
+    TEST_WAIT(access(gate, F_OK) == 0, 20000);
+    trim_all_but_five();
+    ck_assert_uint_eq(read_on(&late), 5);
+    ck_assert_uint_eq(late, 0);
+    unlink(gate);
+    ck_assert_int_eq(stand_child_wait(pid), 0);
+    ck_assert_uint_eq(stand_row(&stand, "s")->late_entries, 16);
+    ck_assert_uint_eq(read_on(&late), 0);
+    ck_assert_uint_eq(late, 16);
     finish();
 }
 END_TEST
@@ -259,6 +319,7 @@ START_TEST(held_cycle__a_crash_before_the_trim_is_made_good)
 END_TEST
 
 TEST_MAIN(held_cycle__scenario_64_entries_that_arrive_survive,
+          held_cycle__what_was_removed_before_its_commit_is_late,
           held_cycle__outside_trims_are_counted_exactly, held_cycle__deletes_are_counted_exactly,
           held_cycle__a_recreated_key_is_never_mixed_in,
           held_cycle__a_group_holds_from_the_moment_it_is_there,
