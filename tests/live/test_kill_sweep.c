@@ -141,6 +141,15 @@ START_TEST(kill_sweep__without_trims)
 }
 END_TEST
 
+START_TEST(kill_sweep__without_markers)
+{
+    sweep(&(struct scene){.action = "kill",
+                          .streams = "- { match: s, ids: wire, claim: off, keep: { entries: 4 } }\n"
+                                     "- { match: t, ids: wire, claim: key, keep: { entries: 2 } }",
+                          .passages = test_long() ? 0 : 1});
+}
+END_TEST
+
 START_TEST(fail_sweep__continuous)
 {
     sweep(&(struct scene){.action = "fail",
@@ -152,4 +161,4 @@ START_TEST(fail_sweep__continuous)
 END_TEST
 
 TEST_MAIN(kill_sweep__continuous, kill_sweep__on_trim_with_a_group_that_holds,
-          kill_sweep__without_trims, fail_sweep__continuous)
+          kill_sweep__without_trims, kill_sweep__without_markers, fail_sweep__continuous)
