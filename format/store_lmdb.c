@@ -27,6 +27,7 @@
 #define LMDB_MAGIC 0xBEEFC0DEu
 #define LMDB_MAGIC_AT 16u
 #define HEAD_BYTES (65536u + 4096u) /* both meta pages of the largest pages */
+#define META_KEPT 256u              /* more than a meta page's header and content */
 #define OPEN_TRIES 10
 #define OPEN_PAUSE_NS 5000000L
 #define BEGIN_TRIES 1000 /* a writer must overtake us twice each time */
@@ -477,17 +478,44 @@ static enum silt_status commit_failed(struct silt_kv *kv, int rc, uint64_t wante
                      mdb_strerror(rc));
 }
 
+/* A meta page that could not be written is put back by LMDB with its old number and the new roots: a page that no commit ever made, which a
+ * look at the next start cannot tell from damage (store_roots.c). So it gets back all of its bytes. Where that fails too, the commit is as
+ * lost as it was. */
+struct meta_slot {
+    uint8_t bytes[META_KEPT];
+    uint64_t at;
+};
+
+static void keep_meta(const struct silt_kv_txn *txn, struct meta_slot *ret)
+{
+    ret->at = mdb_txn_id(txn->txn) % 2 * txn->kv->page_bytes;
+    memcpy(ret->bytes, txn->kv->map + ret->at, sizeof ret->bytes);
+}
+
+static void restore_meta(struct silt_kv *kv, const struct meta_slot *slot)
+{
+    int fd;
+    if (memcmp(kv->map + slot->at, slot->bytes, sizeof slot->bytes) == 0) return;
+    if (mdb_env_get_fd(kv->env, &fd) != 0) return;
+    if (pwrite(fd, slot->bytes, sizeof slot->bytes, (off_t)slot->at) == (ssize_t)sizeof slot->bytes)
+        (void)fdatasync(fd);
+}
+
 enum silt_status silt_kv_commit(struct silt_kv_txn *txn, struct silt_err *err)
 {
     struct silt_kv *kv = txn->kv;
+    struct meta_slot slot;
     uint64_t wanted = txn->put_bytes;
     if (SILT_FAULTPOINT("store-sync-fails")) {
         silt_kv_end(txn);
         return commit_failed(kv, EIO, 0, err);
     }
+    keep_meta(txn, &slot);
     int rc = mdb_txn_commit(txn->txn);
     silt_free(txn);
-    return rc == 0 ? SILT_OK : commit_failed(kv, rc, wanted, err);
+    if (rc == 0) return SILT_OK;
+    restore_meta(kv, &slot);
+    return commit_failed(kv, rc, wanted, err);
 }
 
 /* ---- reading and writing ---- */

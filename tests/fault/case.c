@@ -15,12 +15,6 @@ bool case_wanted(const char *text)
     return !only || !*only || strcmp(only, text) == 0;
 }
 
-bool case_possible(void)
-{
-    const char *sanitize = getenv("SILT_TEST_SANITIZE");
-    return !sanitize || strstr(sanitize, "thread") == NULL;
-}
-
 unsigned case_price(void)
 {
     const char *sanitize = getenv("SILT_TEST_SANITIZE");

@@ -6,8 +6,6 @@
 
 /* SILT_FAULT_CASE=<text> runs that case alone; a failure names it, with the seed. */
 bool case_wanted(const char *text);
-/* Under the sanitizers a preloaded library needs a word of permission; under ThreadSanitizer it is not tried at all. */
-bool case_possible(void);
 
 /* How much dearer a case is here than without sanitizers: what a bounded form divides by. */
 unsigned case_price(void);

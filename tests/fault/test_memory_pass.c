@@ -55,7 +55,7 @@ static void refuse_one(size_t n, bool on, size_t *refused, bool *over)
 
 static void sweep(bool on)
 {
-    size_t refused = 0, stride = test_long() ? 1 : 2;
+    size_t refused = 0, stride = test_long() ? 1 : 5;
     bool over = false;
     struct test_rng rng = test_rng(5);
     size_t n = 1 + (size_t)test_rng_below(&rng, stride);
@@ -115,7 +115,7 @@ START_TEST(memory_pass__every_request_of_siltd)
 {
     static struct rig rig;
     struct test_outcome outcome;
-    size_t refused = 0, stride = test_long() ? 1 : 13;
+    size_t refused = 0, stride = test_long() ? 1 : 41;
     uint64_t n = 10;
     struct test_rng rng = test_rng(6);
     if (case_price() > 1)
