@@ -134,7 +134,7 @@ static void sweeps(const char *call, const char *const *hows)
 {
     size_t done = 0;
     for (; *hows; hows++)
-        done += run_sweep(call, *hows, test_long() ? 30 : 10, test_long() ? 1 : 29 * case_price());
+        done += run_sweep(call, *hows, test_long() ? 30 : 10, test_long() ? 1 : 17 * case_price());
     ck_assert(done > 0 || getenv("SILT_FAULT_CASE"));
 }
 
