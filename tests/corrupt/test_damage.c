@@ -418,7 +418,7 @@ START_TEST(damage__E2_every_flip_is_harmless_or_found_and_costs_one_segment)
             flip_byte(fd, at, bit);
             examine(dir, &map, &after);
             flip_byte(fd, at, bit);
-            if (after.hidden && getenv("SHOW_HIDDEN")) fprintf(stderr, "hidden: %s\n", where);
+            if (after.hidden) printf("# hidden from a plain read: %s\n", where);
             judge(&map, at, &before, &after, &tally[map.places[at]], where);
         }
     }
