@@ -60,6 +60,17 @@ static void conclude_group(struct silt_custody *ret, enum silt_custody_row row, 
     conclude(ret, row, "%s: %s at %s", what, name, at);
 }
 
+/* Both are named: who holds the stream, and who may not. */
+static void conclude_claim(struct silt_custody *ret, const struct silt_look_group *group,
+                           const char *uuid)
+{
+    char name[100], at[SILT_WIRE_ID_TEXT];
+    silt_escape(group->name, name, sizeof name);
+    silt_wire_id_format(group->last_delivered, at);
+    conclude(ret, SILT_CUSTODY_CLAIMED, "claimed by another archive: %s at %s; this one is %s",
+             name, at, uuid);
+}
+
 /* Text of a fact that broke, with both values. */
 static void describe_break(struct silt_custody *ret, const char *fact,
                            const struct silt_facts *earlier, const struct silt_facts *later)
@@ -228,7 +239,7 @@ struct silt_custody silt_custody_decide(const struct silt_custody_input *input)
                  : row                                ? "the key is gone"
                                                       : "the key is not there yet");
     else if (claims.foreign)
-        conclude_group(&ret, SILT_CUSTODY_CLAIMED, "claimed by another archive", claims.foreign);
+        conclude_claim(&ret, claims.foreign, input->uuid);
     else if (claims.other)
         conclude_group(&ret, SILT_CUSTODY_OTHER_COPY,
                        "another or newer copy of this archive is at work", claims.other);

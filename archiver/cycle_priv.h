@@ -61,6 +61,10 @@ struct silt_work_state {
     struct silt_wire_id bytes_floor;
     uint64_t bytes_floor_added, bytes_floor_length, bytes_floor_limit;
 
+    uint64_t
+        behind_counted; /* which groups stood where, when it was counted what the server cannot give them any more */
+    uint64_t behind_told; /* the groups of which that stands in the log */
+
     bool seam_said; /* that the seam cannot be written stands in the log */
     bool
         stale; /* a commit's outcome is not known: the row is read again before anything is done with it */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cycle_priv.h"
+#include "log.h"
 
 void silt_floors_release(struct silt_floors *floors)
 {
@@ -192,6 +193,86 @@ enum silt_status silt_floors_groups(struct silt_archiver *archiver, struct silt_
     return SILT_OK;
 }
 
+/* ---- groups that came too late ---- */
+
+/* A group that was created, or set back, below the first live entry: the server gives it nothing of what was trimmed (field report B2). */
+static bool is_behind(const struct silt_archiver *archiver, const struct silt_look_group *group)
+{
+    const struct silt_facts *facts = &archiver->look.facts;
+    return !group->is_silt && facts->has_first &&
+           silt_wire_id_less(group->last_delivered, facts->first);
+}
+
+/* Archived entries after the group's place and before the first live one. */
+static enum silt_status missed_by(struct silt_archiver *archiver, const struct silt_work *work,
+                                  const struct silt_look_group *group, uint64_t *ret,
+                                  struct silt_err *err)
+{
+    const struct silt_stream_row *row = &work->stream.row;
+    struct silt_range range, damaged;
+    *ret = 0;
+    if (!silt_wire_id_next(group->last_delivered, &range.from) ||
+        !silt_wire_id_prev(archiver->look.facts.first, &range.to) ||
+        silt_wire_id_less(range.to, range.from))
+        return SILT_OK;
+    return silt_archive_count(archiver->source, row->life, row->ns, range, ret, &damaged, err);
+}
+
+static uint64_t add_behind(uint64_t sum, const struct silt_look_group *group)
+{
+    sum = silt_checksum(group->name, sum);
+    return silt_checksum(silt_view(&group->last_delivered, sizeof group->last_delivered), sum);
+}
+
+static void say_behind(const struct silt_archiver *archiver, const struct silt_work *work,
+                       const struct silt_look_group *group, uint64_t missed)
+{
+    SILT_LOG(SILT_LOG_WARN, "group behind", SILT_KEY("stream", silt_work_key(work)),
+             SILT_KEY("group", group->name), SILT_ID("after", group->last_delivered),
+             SILT_ID("first_live", archiver->look.facts.first), SILT_NUM("entries", missed),
+             SILT_STR("copy", archiver->config->archive_path),
+             SILT_STR("remedy", "the server gives it none of these: silt read, silt get"));
+}
+
+/* Who they are (a sum of names and places), and each of them said. A damaged segment is no reason to stop here: what reads it will tell. */
+static enum silt_status walk_behind(struct silt_archiver *archiver, const struct silt_work *work,
+                                    bool say, uint64_t *ret_sum, struct silt_err *err)
+{
+    const struct silt_look *look = &archiver->look;
+    *ret_sum = 0;
+    for (size_t i = 0; i < look->group_count; i++) {
+        uint64_t missed = 0;
+        if (!is_behind(archiver, &look->groups[i])) continue;
+        enum silt_status status = missed_by(archiver, work, &look->groups[i], &missed, err);
+        if (status != SILT_OK && status != SILT_ERR_CORRUPT) return status;
+        if (missed == 0) continue;
+        *ret_sum = add_behind(*ret_sum, &look->groups[i]);
+        if (say) say_behind(archiver, work, &look->groups[i], missed);
+    }
+    return SILT_OK;
+}
+
+/* Each such group once, and again when it is set back or another one comes; counted only when something has moved. */
+static enum silt_status tell_behind(struct silt_archiver *archiver, struct silt_work *work,
+                                    struct silt_err *err)
+{
+    const struct silt_look *look = &archiver->look;
+    struct silt_work_state *state = work->state;
+    uint64_t counted = 0, told = 0;
+    for (size_t i = 0; i < look->group_count; i++)
+        if (is_behind(archiver, &look->groups[i])) counted = add_behind(counted, &look->groups[i]);
+    if (counted != 0)
+        counted = silt_checksum(silt_view(&look->facts.first, sizeof look->facts.first), counted);
+    if (counted == state->behind_counted) return SILT_OK;
+    enum silt_status status = walk_behind(archiver, work, false, &told, err);
+    if (status == SILT_OK && told != state->behind_told)
+        status = walk_behind(archiver, work, true, &told, err);
+    if (status != SILT_OK) return status;
+    state->behind_counted = counted;
+    state->behind_told = told;
+    return SILT_OK;
+}
+
 enum silt_status silt_floors_gather(struct silt_archiver *archiver, struct silt_work *work,
                                     struct silt_floors *ret, struct silt_err *err)
 {
@@ -205,6 +286,8 @@ enum silt_status silt_floors_gather(struct silt_archiver *archiver, struct silt_
                                      .newest = archiver->look.last.id};
     enum silt_status status = SILT_OK;
     if (!archiver->look.facts.has_first || !row->folded_any) return SILT_OK;
+    if (!archiver->preview) status = tell_behind(archiver, work, err);
+    if (status != SILT_OK) return status;
     if (keep->has_entries) status = entries_floor(archiver, work, plan, err);
     if (status == SILT_OK && keep->has_bytes) status = bytes_floor(archiver, work, plan, err);
     if (status != SILT_OK || work->config->groups == SILT_GROUPS_IGNORE) return status;

@@ -140,7 +140,9 @@ const struct silt_setting silt_settings[] = {
     {"keep", "age", SILT_SETTING_DURATION, IN(silt_keep, age_ms), FLAG(has_age), .min = 1,
      .max = EVER, .help = "not older than this"},
     {"keep", "entries", SILT_SETTING_COUNT, IN(silt_keep, entries), FLAG(has_entries), .min = 1,
-     .max = LARGE, .help = "not more than so many"},
+     .max = LARGE,
+     .help =
+         "not more than so many archived ones; those that others deleted since count, so fewer may be live"},
     {"keep", "bytes", SILT_SETTING_BYTES, IN(silt_keep, bytes), FLAG(has_bytes), .min = 1,
      .max = LARGE, .help = "not more than so many bytes of names and values"},
     {"group-limit", "age", SILT_SETTING_DURATION, IN(silt_keep, age_ms), FLAG(has_age), .min = 1,

@@ -12,9 +12,16 @@ const struct silt_verb_text silt_text_get = {
     .about =
         "ID is a wire id in full, <ms>-<seq>, or a branded id. The entry is looked for in the archive and on the server; "
         "one that a consumer still has pending after it was trimmed is found in the archive.\n\n"
+        "That happens under groups: ignore, past a group-limit, and where others trim. To get such entries back: "
+        "XREADGROUP of the consumer's own list (id 0) answers nil in place of their fields; XPENDING names the ids; "
+        "silt get KEY ID gives each of them; XACK takes it off the list when it has been dealt with.\n\n"
         "In text each field has a line of its own; with --json the entry is one object with its tier. "
         "An id that is nowhere gives exit code 1.",
-    .examples = "silt get 'emq:{game}:stream:feed' EVT0LA1WsaHbSn",
+    .examples = "silt get 'emq:{game}:stream:feed' EVT0LA1WsaHbSn\n"
+                "redis-cli XREADGROUP GROUP g me STREAMS orders 0\n"
+                "redis-cli XPENDING orders g - + 10 me\n"
+                "silt get orders 1704117200000-0\n"
+                "redis-cli XACK orders g 1704117200000-0",
 };
 
 static void show(struct silt_call *call, const struct silt_entry *entry, struct silt_namespace ns,

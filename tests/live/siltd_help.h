@@ -38,7 +38,7 @@ static inline void start_server(struct daemon *d, const char *more, const char *
     write_config(d, more, streams);
 }
 
-static void start_siltd(struct daemon *d)
+static inline void start_siltd(struct daemon *d)
 {
     const char *argv[] = {"siltd", "--config", d->config, NULL};
     test_child_start(&d->child, argv, NULL);
@@ -53,7 +53,7 @@ static inline void run_siltd(const struct daemon *d, const char *flag, const cha
 }
 
 /* The answer to one request, or NULL when nobody listens. Owns: json_decref. */
-static json_t *ask(const char *request)
+static inline json_t *ask(const char *request)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval patience = {60, 0};
