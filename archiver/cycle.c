@@ -42,6 +42,11 @@ static enum silt_status fail_stream(struct silt_archiver *archiver, struct silt_
     work->status = status;
     work->err = *err;
     work->settled = false;
+    if (silt_status_class(status) == SILT_CLASS_CORRUPT) {
+        silt_hold(work, err->sentence);
+        work->held_by = SILT_HELD_DAMAGE;
+        work->settled = false;
+    }
     if (!silt_archiver_stops(archiver, status)) return SILT_OK;
     /* A page that breaks the connection must not keep the other streams waiting: if the server is there, they go on. */
     bool line = silt_status_class(status) == SILT_CLASS_RETRY && status != SILT_ERR_CANCELLED;

@@ -16,7 +16,8 @@ enum silt_held_by {
     SILT_HELD_NEWEST,      /* at least the newest entry stays */
     SILT_HELD_SHADOW,      /* no keep: never trims */
     SILT_HELD_VERDICT,     /* doubt, another's claim, waiting */
-    SILT_HELD_FOREIGN      /* on-foreign: hold */
+    SILT_HELD_FOREIGN,     /* on-foreign: hold */
+    SILT_HELD_DAMAGE /* a damaged piece of the archive that a plan or a receipt needs; held_name says which */
 };
 const char *silt_held_by_name(enum silt_held_by by);
 

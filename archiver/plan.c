@@ -13,6 +13,7 @@ const char *silt_held_by_name(enum silt_held_by by)
     case SILT_HELD_SHADOW: return "shadow";
     case SILT_HELD_VERDICT: return "verdict";
     case SILT_HELD_FOREIGN: return "foreign";
+    case SILT_HELD_DAMAGE: return "damage";
     }
     return "unknown";
 }

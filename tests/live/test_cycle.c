@@ -747,7 +747,26 @@ START_TEST(cycle__a_commit_of_unknown_outcome_is_read_again)
 }
 END_TEST
 
-TEST_MAIN(cycle__a_refused_commit_refuses_one_stream,
+/* Damage in what a trim needs is named as what stops it. */
+START_TEST(cycle__damage_is_named_as_what_stops_the_trim)
+{
+    if (!test_faults_built_in()) return;
+    stand_start(&stand, PLAIN5);
+    stand_add(&stand, "s", &oracle, 1, 20);
+    setenv("SILT_FAULT", "store-before-read-back=fail", 1);
+    check_ok(stand_pass(&stand));
+    ck_assert_int_eq(silt_status_class(stand.works[0]->status), SILT_CLASS_CORRUPT);
+    ck_assert_int_eq(stand.works[0]->held_by, SILT_HELD_DAMAGE);
+    ck_assert_str_eq(silt_held_by_name(stand.works[0]->held_by), "damage");
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 20);
+    unsetenv("SILT_FAULT");
+    check_run();
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 5);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(cycle__damage_is_named_as_what_stops_the_trim, cycle__a_refused_commit_refuses_one_stream,
           cycle__a_commit_of_unknown_outcome_is_read_again,
           cycle__d1_a_damaged_encoding_is_never_stored,
           cycle__a_read_back_that_differs_stops_the_stream_for_good,
