@@ -28,6 +28,7 @@ HOLDS = [
     Case("a key deleted and made anew", "custody", "-DNDEL=1 -DPART"),
     Case("a failover to a replica that is behind", "custody", "-DNFAIL=1 -DNADD=4"),
     Case("removals by others before and after a fold, folds cut short", "custody", "-DNXDEL=1 -DNFTRIM=1 -DPART -DNADD=3"),
+    Case("a removal that a partial fold overtakes", "custody", "-DN=4 -DNXDEL=1 -DPART -DNADD=4 -DNCRASH=0"),
     Case("the marker removed by hand", "custody", "-DNUNMARK=1 -DNXDEL=1 -DNADD=3 -DPART", long=True),
     Case("a quiet stream comes to rest after a key made anew", "custody", "-DQUIET -DPRE -DNDEL=1 -DNADD=3"),
     Case("a quiet stream comes to rest after a failover", "custody", "-DQUIET -DPRE -DNFAIL=1 -DNADD=2"),

@@ -277,19 +277,21 @@ work: /* a look that continues: fold, or trim what is folded; in any order */
   :: X.folded && !(quiet && UNFOLDED) -> goto shed
   fi;
 
+/* After a fold that stopped short what others removed below C may not be booked yet. */
+#define UNBOOKED (X.folded && X.C!=X.D.LAST -> 1 : X.C+1)
 fold: skip; /* (C, LAST0] in two pages, each with a look; a page whose look breaks is dropped, and what came before it is kept */
   d_step{ thr=(X.C+1<l.LAST -> X.C+1 : l.LAST); /* where the first page ends */
     known=(l.FIRST==0 || l.FIRST>X.C -> l.EA-X.A-l.LEN : UNKNOWN);
     x=X.C+1; do :: x<=thr -> pg[x]=S.e[x]; x++ :: else -> break od; x=0; LOOK(m); ok=GOES_ON(l,m);
     if :: ok && (m.FIRST==0 || m.FIRST>X.C) -> known=m.EA-X.A-m.LEN :: else fi;
-    x=X.C+1; do :: x<=N -> if :: (S.added & BIT(x)) && !S.e[x] -> lost++ :: else fi; x++ :: else -> break od; x=0 };
+    x=UNBOOKED; do :: x<=N -> if :: (S.added & BIT(x)) && !S.e[x] && (x>X.C || !X.cur[x]) -> lost++ :: else fi; x++ :: else -> break od; x=0 };
   if :: !ok -> goto start :: else fi;
 #ifdef PART
   if :: thr<l.LAST && !quiet -> ok=0 :: skip fi; /* the pass ends in the middle */
 #endif
   if :: ok ->
      d_step{ x=thr+1; do :: x<=l.LAST -> pg[x]=S.e[x]; x++ :: else -> break od; x=0; LOOK(m); ok=GOES_ON(l,m);
-       if :: ok -> thr=l.LAST; lost=0; x=X.C+1; do :: x<=l.LAST -> if :: (S.added & BIT(x)) && !pg[x] -> lost++ :: else fi; x++ :: else -> break od; x=0 :: else fi }
+       if :: ok -> thr=l.LAST; lost=0; x=UNBOOKED; do :: x<=l.LAST -> if :: (S.added & BIT(x)) && !pg[x] && (x>X.C || (!X.cur[x] && !S.e[x])) -> lost++ :: else fi; x++ :: else -> break od; x=0 :: else fi }
      :: else
   fi;
   d_step{ if :: !ok -> do :: thr>X.C && !pg[thr] -> thr-- :: else -> break od :: else fi }; /* a fold that stops short ends at an entry */
@@ -299,10 +301,10 @@ fold: skip; /* (C, LAST0] in two pages, each with a look; a page whose look brea
     if :: ok && X.A+n>l.EA -> brk=1 :: else fi;                  /* more than the look promises */
     if :: ok && X.A+n<=l.EA -> miss=l.EA-X.A-n :: else fi;
     if :: !ok && known!=UNKNOWN -> if :: known>128 -> brk=1 :: else -> miss=known fi :: else fi;
-    if :: ok && miss>0 && !(m.FIRST>X.C || m.FIRST==0 || m.MAXD>X.C || l.MAXD>X.C) -> brk=1 :: else fi; /* nothing shows who removed them */
+    if :: ok && miss>0 && !(m.FIRST>X.C || m.FIRST==0 || m.MAXD>X.C || l.MAXD>X.C || (X.folded && X.C!=X.D.LAST)) -> brk=1 :: else fi; /* nothing shows who removed them */
     if :: conf>0 -> brk=1 :: else fi };
   if :: brk -> printf("  [%d] conflict in (C, W], more than promised, or missing unexplained\n",me); goto doubt :: else fi;
-  d_step{ assert(miss<=lost); /* GAP: lost counts the entries above C that this object was given and that neither a page nor the server holds */
+  d_step{ assert(miss<=lost); /* GAP: lost counts the entries that this object was given, that nobody booked yet, and that neither a page nor the server nor the archive holds */
     printf("  [%d] COMMIT fold to %d, to LAST %d, missing %d\n",me,thr,ok,miss);
     x=X.C+1; do :: x<=thr -> if :: pg[x] -> X.cur[x]=pg[x] :: else fi; x++ :: else -> break od; x=0;
     X.A=(ok -> l.EA : X.A+n+miss); X.counted=(ok || known!=UNKNOWN);
