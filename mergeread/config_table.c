@@ -81,7 +81,7 @@ const struct silt_setting silt_settings[] = {
 
     {"", "control", SILT_SETTING_TEXT, IN(silt_config, control), .sample = "/run/silt/control.sock",
      .help =
-         "the socket on which `silt sync` and `silt status` ask siltd (mode 0600); without it none"},
+         "the socket on which silt asks siltd: status, sync, adopt, release (mode 0600); without it none"},
     {"", "idle-look", SILT_SETTING_DURATION, IN(silt_config, idle_look_ms), .fallback = "30s",
      .min = 100, .max = 24 * HOUR,
      .help = "a quiet stream is looked at less and less often, up to this"},
