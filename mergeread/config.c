@@ -121,8 +121,7 @@ static enum silt_status check_stream(const struct parse *p, size_t map,
         enum silt_status status =
             refuse(p, silt_yaml_get(p->tree, map, "on-delete"),
                    "on-delete: mark is not available yet, only on-delete: keep");
-        silt_hint(p->err,
-                  "marking what others deleted needs the audit, which comes with a later version");
+        silt_hint(p->err, "marking what others deleted comes with a later version");
         return status;
     }
     return SILT_OK;

@@ -190,7 +190,7 @@ static enum silt_status marker_absent(struct silt_cursor *cursor, struct silt_er
     silt_fail(err, SILT_ERR_LIFE_CHANGED, "the stream's life may have changed: %s", what);
     silt_hint(
         err,
-        "silt status says what the archiver concludes; the archive alone is read without a server");
+        "silt status says what the archiver concludes; silt read --archive-only gives what is archived");
     return about(cursor, err, SILT_ERR_LIFE_CHANGED);
 }
 

@@ -170,8 +170,10 @@ static enum silt_status find_life(struct silt_cursor *cursor, uint64_t life, str
              after = fork.life)
             if (fork.life == life || fork.parent == life) return SILT_OK;
     if (status != SILT_END) return status;
-    return silt_fail(err, SILT_ERR_UNKNOWN_STREAM, "the stream has no life %llu",
-                     (unsigned long long)life);
+    silt_fail(err, SILT_ERR_UNKNOWN_STREAM, "the stream has no life %llu",
+              (unsigned long long)life);
+    silt_hint(err, "silt inspect --lives lists them");
+    return SILT_ERR_UNKNOWN_STREAM;
 }
 
 static enum silt_status choose_life(struct silt_cursor *cursor, uint64_t life, struct silt_err *err)

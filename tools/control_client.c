@@ -66,7 +66,7 @@ static enum silt_status receive_line(int fd, struct silt_buf *line, struct silt_
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             silt_fail(err, SILT_ERR_SERVER_TIMEOUT,
                       "siltd is there but has not answered within %d ms", PATIENCE_MS);
-            silt_hint(err, "it stands still: is its disk stuck, is the process stopped?");
+            silt_hint(err, "is its disk stuck, is it stopped? It may still do it: see silt status");
             return SILT_ERR_SERVER_TIMEOUT;
         }
         if (n <= 0 || line->len > ANSWER_MAX_BYTES)
