@@ -227,7 +227,8 @@ static enum silt_status look_at(struct silt_seen *seen, const struct silt_stream
     enum silt_status status = silt_look_call(conn, row->name, SILT_LOOK_READER, &look, err);
     if (status == SILT_OK && look.state == SILT_LOOK_GONE) {
         seen->live_entries = seen->lag_entries = seen->lag_ms = 0;
-        SET(seen->error, "the key is gone from the server");
+        if (row->verdict != SILT_VERDICT_WAITING) /* else the row says it */
+            SET(seen->error, "the key is gone from the server");
     } else if (status == SILT_OK && look.state == SILT_LOOK_WRONG_TYPE) {
         SET(seen->error, "the key holds another type than a stream");
     } else if (status == SILT_OK) {
