@@ -68,7 +68,7 @@ static void conclude_claim(struct silt_custody *ret, const struct silt_look_grou
     silt_escape(group->name, name, sizeof name);
     silt_wire_id_format(group->last_delivered, at);
     conclude(ret, SILT_CUSTODY_CLAIMED, "claimed by another archive: %s at %s; this one is %s",
-             name, at, uuid);
+             name, at, uuid[0] ? uuid : "new");
 }
 
 /* Text of a fact that broke, with both values. */

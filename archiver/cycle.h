@@ -87,7 +87,7 @@ struct silt_preview {
     uint64_t segments;
     struct silt_wire_id threshold;
     enum silt_held_by held_by;
-    char held_name[128];
+    char held_name[200];
     bool awaited; /* as in silt_work */
 };
 SILT_MUST_USE enum silt_status silt_archiver_preview(struct silt_archiver *archiver,

@@ -148,7 +148,7 @@ static bool judge(const struct silt_archiver *archiver, const struct silt_work *
     ret->held_by = SILT_HELD_VERDICT;
     ret->awaited =
         custody.row == SILT_CUSTODY_WAIT && !row && archiver->look.state == SILT_LOOK_GONE;
-    snprintf(ret->held_name, sizeof ret->held_name, "%.127s", custody.reason);
+    snprintf(ret->held_name, sizeof ret->held_name, "%s", custody.reason);
     return false;
 }
 

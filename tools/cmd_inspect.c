@@ -120,7 +120,7 @@ static void show_block(struct inspection *in, const struct silt_survey *survey)
                     silt_namespace_is_none(row->ns) ? "plain" : "branded ", row->ns.letters,
                     (unsigned long long)row->life);
     if (survey->lives > 1)
-        silt_out_printf(out, ", one of its %llu", (unsigned long long)survey->lives);
+        silt_out_printf(out, ", the newest of %llu", (unsigned long long)survey->lives);
     silt_out_text(out, ")\n");
     silt_out_printf(out, "  entries    %s in %s segments, %llu foreign\n",
                     silt_count_text(survey->entries, a), silt_count_text(survey->segments, b),

@@ -9,7 +9,8 @@
 const struct silt_verb_text silt_text_status = {
     .about =
         "Tells of each stream (of one with KEY): whether it can be trimmed and up to where, how far the archive is behind, "
-        "its watermark as id and instant, who holds the floor, gaps, and the last error.\n\n"
+        "its watermark as id and instant, who holds the floor, gaps, late entries, and the last error; of a "
+        "stream in doubt why, and how far its audit is.\n\n"
         "A running siltd is asked over the control socket of the settings; otherwise the archive and the server are "
         "read, and that is said. The exit code is 1 when something is found: a gap, a stream that is held, failing, "
         "left alone, behind, or not looked at for a minute.",
@@ -344,7 +345,9 @@ static enum silt_status read_stores(struct board *board)
         silt_json_end_line(&call->out);
     } else {
         if (call->arg_count == 0 && board->streams == 0)
-            silt_out_text(&call->out, "the archive holds no stream yet\n");
+            silt_out_text(&call->out,
+                          "the archive holds no stream yet; siltd --plan tells what it would take "
+                          "up, or why not\n");
         finish(board);
         silt_say("siltd %s; this is what the archive%s",
                  board->asked ? "does not run" : "was not asked",
