@@ -68,8 +68,11 @@ static void open_audit(const struct silt_archiver *archiver, struct silt_work *w
     struct silt_audit *audit = &work->state->audit;
     const struct silt_stream_row *row = &work->stream.row;
     const struct silt_facts *facts = &archiver->look.facts;
+    /* Opened again: what went back since the last look of it counts as what went back before it, or nothing would tell what was seen and is gone. */
+    bool back = row->audit.went_back || audit->went_back ||
+                (audit->opened && silt_custody_went_back(&audit->facts, facts));
     *audit = (struct silt_audit){.cause = row->audit.cause,
-                                 .went_back = row->audit.went_back,
+                                 .went_back = back,
                                  .added_seen = row->audit.added_seen,
                                  .last_seen = row->audit.last_seen,
                                  .opened = true,

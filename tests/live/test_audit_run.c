@@ -75,6 +75,38 @@ START_TEST(audit__recreated_in_the_middle)
 }
 END_TEST
 
+/* A restart loses nothing and is being audited; then an older state is put back and its counters run past what was seen: what went with the newer state is told. */
+START_TEST(audit__rolled_back_in_the_middle)
+{
+    struct silt_gap_row gap;
+    stand_start(&stand, ON_TRIM8);
+    add(10, 220, "a");
+    test_cmd(&stand.server, "XGROUP CREATE s g 0");
+    run();
+    take_dump();
+    add(230, 240, "a");
+    test_cmd(&stand.server, "XGROUP SETID s g 100-0");
+    run(); /* 16 folded, 24 seen */
+    ck_assert_uint_eq(row()->custody.ms, 160);
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 14);
+    change_replid();
+    stand.archiver->limits.audit_entries = 1;
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_int_eq(row()->verdict, SILT_VERDICT_AUDIT_PENDING);
+    put_back(&stand.server); /* 230 and 240 are gone */
+    add(310, 340, "b");
+    stand.archiver->limits.audit_entries = 10000;
+    run();
+    ck_assert(stand_gap(&stand, "s", 0, &gap));
+    ck_assert_int_eq(gap.cause, SILT_GAP_ROLLED_BACK);
+    ck_assert_int_eq(gap.precision, SILT_GAP_BETWEEN);
+    ck_assert_uint_eq(gap.count_max, 8);
+    ck_assert(!stand_gap(&stand, "s", 1, &gap));
+    ck_assert_uint_eq(row()->life, 1);
+    finish();
+}
+END_TEST
+
 /* B3, D2: a producer that trims all the time never keeps an audit from ending. */
 START_TEST(audit__b3_d2_a_producer_that_trims_meanwhile)
 {
@@ -181,5 +213,6 @@ START_TEST(audit__killed_anywhere_loses_no_work_twice)
 END_TEST
 
 TEST_MAIN(audit__reads_a_share_a_pass_and_resumes, audit__begins_again_when_the_chain_breaks_again,
-          audit__recreated_in_the_middle, audit__b3_d2_a_producer_that_trims_meanwhile,
+          audit__recreated_in_the_middle, audit__rolled_back_in_the_middle,
+          audit__b3_d2_a_producer_that_trims_meanwhile,
           audit__pending_touches_nothing, audit__killed_anywhere_loses_no_work_twice)
