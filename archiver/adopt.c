@@ -30,6 +30,15 @@ static enum silt_status check_marked(const struct silt_work *work, struct silt_e
     return SILT_ERR_PROTECTED;
 }
 
+/* Where a commit's outcome is not known, the row in memory may be older than the store's: it must not be written over that. */
+static enum silt_status prepare(struct silt_archiver *archiver, struct silt_work *work,
+                                struct silt_err *err)
+{
+    enum silt_status status = check_marked(work, err);
+    if (status != SILT_OK || !work->state->stale) return status;
+    return silt_work_load(archiver, work, err);
+}
+
 /* ---- the look ---- */
 
 static enum silt_status check_look(const struct silt_look *look, struct silt_err *err)
@@ -247,7 +256,7 @@ static enum silt_status adopt(struct silt_archiver *archiver, struct silt_work *
 enum silt_status silt_archiver_adopt(struct silt_archiver *archiver, struct silt_work *work,
                                      bool dry, struct silt_adoption *ret, struct silt_err *err)
 {
-    enum silt_status status = check_marked(work, err);
+    enum silt_status status = prepare(archiver, work, err);
     if (status == SILT_OK) status = SILT_ERR_STALE;
     for (int i = 0; i < TRIES && status == SILT_ERR_STALE; i++)
         status = adopt(archiver, work, dry, ret, err);
@@ -307,7 +316,7 @@ static enum silt_status release(struct silt_archiver *archiver, struct silt_work
 enum silt_status silt_archiver_release(struct silt_archiver *archiver, struct silt_work *work,
                                        bool dry, struct silt_adoption *ret, struct silt_err *err)
 {
-    enum silt_status status = check_marked(work, err);
+    enum silt_status status = prepare(archiver, work, err);
     if (status == SILT_OK) status = SILT_ERR_STALE;
     for (int i = 0; i < TRIES && status == SILT_ERR_STALE; i++)
         status = release(archiver, work, dry, ret, err);

@@ -442,6 +442,45 @@ START_TEST(adopt__a_released_stream_is_left_alone_and_read_and_taken_up_again)
 }
 END_TEST
 
+/* A commit was durable although it was reported as failed: what is in memory of the stream is older than the store, and must not be written over it. */
+START_TEST(adopt__a_row_behind_the_store_is_read_again_first)
+{
+    for (int adopts = 0; adopts < 2; adopts++) {
+        start(SHADOW);
+        add(10, 100);
+        ck_assert_int_eq(run(&first), SILT_OK);
+        const struct silt_stream_row *known = &first.works[0]->stream.row;
+        const struct silt_wire_id custody = known->custody, found = known->marker_found;
+        const struct silt_facts facts = known->facts;
+        const uint64_t added = known->custody_added;
+        add(110, 150);
+        ck_assert_int_eq(run(&first), SILT_OK);
+        struct silt_stream_row *row = &first.works[0]->stream.row;
+        row->custody = row->watermark = custody;
+        row->marker_found = found;
+        row->facts = facts;
+        row->custody_added = added;
+        first.works[0]->state->stale = true;
+        if (adopts) {
+            char at[SILT_WIRE_ID_TEXT], name[128];
+            snprintf(name, sizeof name, "%s", stand_marker(&first, "s", at));
+            test_cmd(&first.server, "XGROUP DESTROY s %s", name);
+        } else {
+            ck_assert_int_eq(release(&first, false), SILT_OK);
+            ck_assert_uint_eq(stand_row(&first, "s")->watermark.ms, 150);
+        }
+        ck_assert_int_eq(adopt(&first, false), SILT_OK);
+        ck_assert_uint_eq(stand_row(&first, "s")->watermark.ms, 150);
+        add(160, 170);
+        ck_assert_int_eq(run(&first), SILT_OK);
+        ck_assert_str_eq(history(&first),
+                         "10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170");
+        stop();
+        test_remove_all(test_path("archive"));
+    }
+}
+END_TEST
+
 START_TEST(adopt__another_archives_stream_is_not_released)
 {
     start(KEEP5);
@@ -465,4 +504,5 @@ TEST_MAIN(adopt__from_another_archive_names_both_and_the_other_refuses,
           adopt__an_older_copy_put_back_is_refused_until_it_is_adopted,
           adopt__a_restored_archive_folds_nothing_before,
           adopt__a_released_stream_is_left_alone_and_read_and_taken_up_again,
+          adopt__a_row_behind_the_store_is_read_again_first,
           adopt__another_archives_stream_is_not_released FAULT_TESTS)
