@@ -1,6 +1,7 @@
 /* The audit itself: a share a pass, stored and resumed, begun again, in the face of others and of kill -9. */
 #include <sys/wait.h>
 
+#include "adopt.h"
 #include "audit_help.h"
 
 START_TEST(audit__reads_a_share_a_pass_and_resumes)
@@ -99,6 +100,41 @@ START_TEST(audit__rolled_back_in_the_middle)
     run();
     ck_assert(stand_gap(&stand, "s", 0, &gap));
     ck_assert_int_eq(gap.cause, SILT_GAP_ROLLED_BACK);
+    ck_assert_int_eq(gap.precision, SILT_GAP_BETWEEN);
+    ck_assert_uint_eq(gap.count_max, 8);
+    ck_assert(!stand_gap(&stand, "s", 1, &gap));
+    ck_assert_uint_eq(row()->life, 1);
+    finish();
+}
+END_TEST
+
+/* A rollback is being audited when the stream is adopted, and by then its counters have run past what was seen: what went is told all the same. */
+START_TEST(audit__rolled_back_and_adopted_in_the_middle)
+{
+    char at[SILT_WIRE_ID_TEXT], name[128];
+    struct silt_gap_row gap;
+    struct silt_adoption adoption;
+    stand_start(&stand, ON_TRIM8);
+    add(10, 220, "a");
+    test_cmd(&stand.server, "XGROUP CREATE s g 0");
+    run();
+    take_dump();
+    add(230, 240, "a");
+    test_cmd(&stand.server, "XGROUP SETID s g 100-0");
+    run(); /* 16 folded, 24 seen, 14 live */
+    put_back(&stand.server);
+    stand.archiver->limits.audit_entries = 1;
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert(row()->audit.went_back);
+    add(310, 400, "b");
+    test_cmd(&stand.server, "XTRIM s MINID = 110");
+    snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
+    test_cmd(&stand.server, "XGROUP DESTROY s %s", name);
+    ck_assert_int_eq(
+        silt_archiver_adopt(stand.archiver, stand.works[0], false, &adoption, &stand.err), SILT_OK);
+    restart();
+    run();
+    ck_assert(stand_gap(&stand, "s", 0, &gap));
     ck_assert_int_eq(gap.precision, SILT_GAP_BETWEEN);
     ck_assert_uint_eq(gap.count_max, 8);
     ck_assert(!stand_gap(&stand, "s", 1, &gap));
@@ -214,5 +250,6 @@ END_TEST
 
 TEST_MAIN(audit__reads_a_share_a_pass_and_resumes, audit__begins_again_when_the_chain_breaks_again,
           audit__recreated_in_the_middle, audit__rolled_back_in_the_middle,
-          audit__b3_d2_a_producer_that_trims_meanwhile,
-          audit__pending_touches_nothing, audit__killed_anywhere_loses_no_work_twice)
+          audit__rolled_back_and_adopted_in_the_middle,
+          audit__b3_d2_a_producer_that_trims_meanwhile, audit__pending_touches_nothing,
+          audit__killed_anywhere_loses_no_work_twice)
