@@ -214,6 +214,8 @@ struct silt_outcome {
     bool reached;
     struct silt_gap_sum gap;
     struct silt_gap_row gap_row;
+    bool
+        overtaken; /* only a partial fold explains the gap: the live part up to C is compared first */
     struct silt_wire_id custody;
 };
 

@@ -237,6 +237,7 @@ void silt_fold_settle(const struct silt_archiver *archiver, const struct silt_wo
     if (!silt_gap_is_explained(evidence) && stopped_short(row)) {
         ret->gap_row = describe_overtaken(&archiver->look.facts, row, ret->gap.missing);
         ret->gap_row.noticed_ms = archiver->now_ms;
+        ret->overtaken = true;
         return;
     }
     if (!silt_gap_is_explained(evidence)) {
@@ -377,6 +378,14 @@ enum silt_status silt_fold_put(struct silt_archiver *archiver, struct silt_work 
         sum = *silt_fold_sum(silt_worker_fold(archiver->worker));
     }
     if (!is_news(work, outcome)) return SILT_OK;
+    if (outcome->overtaken) {
+        /* The count may be wrong another way, too: by an entry that came up to C behind it, and must not be passed by. */
+        char reason[200];
+        enum silt_status same =
+            silt_judge_live(archiver, work, custody, work->stream.row.custody, reason, err);
+        if (same != SILT_OK) return same;
+        if (reason[0]) return silt_judge_doubt(archiver, work, SILT_AUDIT_BYTES, reason, err);
+    }
     size_t mark = silt_batch_mark(archiver->batch);
     enum silt_status status = put(archiver, work, custody, outcome, &sum, late, err);
     if (status != SILT_OK) {

@@ -143,6 +143,33 @@ START_TEST(audit__rolled_back_and_adopted_in_the_middle)
 }
 END_TEST
 
+/* A fold stopped short, and what lay above it is gone: no reason to pass by an entry that was put in below. */
+START_TEST(audit__put_in_below_a_fold_that_stopped_short)
+{
+    stand_start(&stand, "- { match: s, ids: wire, keep: { entries: 8 } }");
+    add(10, 100, "a");
+    stand.archiver->limits.fold_entries = 5;
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_uint_eq(row()->custody.ms, 50);
+    test_cmd(&stand.server, "XTRIM s MAXLEN 0");
+    test_cmd(&stand.server, "XSETID s 1-0");
+    add(40, 40, "a");
+    test_cmd(&stand.server, "XADD s 45-0 n b");
+    add(50, 50, "a");
+    test_cmd(&stand.server, "XSETID s 200-0");
+    stand.archiver->limits.fold_entries = 100;
+    run();
+    ck_assert_uint_eq(row()->late_entries, 1);
+    add(210, 330, "a");
+    run();
+    ck_assert_int_eq(test_cmd_int(&stand.server, "XLEN s"), 8);
+    ck_assert_uint_eq(stand_archived(&stand, "s"), 19);
+    ck_assert_ptr_nonnull(strstr(walk(0), "40a 45b 50a"));
+    ck_assert_int_eq(row()->verdict, SILT_VERDICT_CLEAR);
+    finish();
+}
+END_TEST
+
 /* B3, D2: a producer that trims all the time never keeps an audit from ending. */
 START_TEST(audit__b3_d2_a_producer_that_trims_meanwhile)
 {
@@ -248,8 +275,8 @@ START_TEST(audit__killed_anywhere_loses_no_work_twice)
 }
 END_TEST
 
-TEST_MAIN(audit__reads_a_share_a_pass_and_resumes, audit__begins_again_when_the_chain_breaks_again,
-          audit__recreated_in_the_middle, audit__rolled_back_in_the_middle,
-          audit__rolled_back_and_adopted_in_the_middle,
+TEST_MAIN(audit__put_in_below_a_fold_that_stopped_short, audit__reads_a_share_a_pass_and_resumes,
+          audit__begins_again_when_the_chain_breaks_again, audit__recreated_in_the_middle,
+          audit__rolled_back_in_the_middle, audit__rolled_back_and_adopted_in_the_middle,
           audit__b3_d2_a_producer_that_trims_meanwhile, audit__pending_touches_nothing,
           audit__killed_anywhere_loses_no_work_twice)
