@@ -403,11 +403,13 @@ static uint64_t next_moment(const struct silt_loop *loop, uint64_t now)
     return next;
 }
 
-static void wait_until(struct silt_loop *loop, uint64_t moment, uint64_t now)
+/* What is asked for before the wait (a request read by the first look at the events) counts for how long it is. */
+static void wait_for_work(struct silt_loop *loop)
 {
+    event_base_loop(loop->base, EVLOOP_NONBLOCK); /* signals first, however much is due */
+    uint64_t now = silt_loop_now(), moment = next_moment(loop, now);
     uint64_t ms = moment > now ? moment - now : 0;
     struct timeval pause = {(time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
-    event_base_loop(loop->base, EVLOOP_NONBLOCK); /* signals first, however much is due */
     if (ms == 0 || loop->stopping || loop->reload_asked) return;
     if (evtimer_add(loop->wake, &pause) == 0) event_base_loop(loop->base, EVLOOP_ONCE);
     evtimer_del(loop->wake);
@@ -445,8 +447,7 @@ int silt_loop_run(struct silt_loop *loop, struct silt_err *err)
         SILT_LOG(SILT_LOG_WARN, "archive-place", SILT_STR("archive", loop->config->archive_path),
                  SILT_STR("lies-on", place), SILT_STR("hint", "put the archive on a local disk"));
     while (!loop->stopping && !loop->ended) {
-        uint64_t now = silt_loop_now();
-        wait_until(loop, next_moment(loop, now), now);
+        wait_for_work(loop);
         if (!loop->stopping) step(loop);
     }
     SILT_LOG(SILT_LOG_INFO, "stopped", SILT_STR("reason", loop->ended ? "done" : "signal"),

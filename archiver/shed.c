@@ -75,8 +75,10 @@ static void tell_seam(const struct shed *shed, const struct silt_trim_answer *an
 {
     char *denied = shed->archiver->seam_denied;
     bool *said = &shed->work->state->seam_said;
+    /* A missing right is the server's user's, not the stream's: said once for all. Redis 7.0 puts it in other words inside a script. */
     bool trouble = answer->seam_trouble[0] != 0,
-         right = strstr(answer->seam_trouble, "permissions");
+         right = strstr(answer->seam_trouble, "permissions") ||
+                 strstr(answer->seam_trouble, "can't run this command");
     bool is_known = right ? strcmp(denied, answer->seam_trouble) == 0 : *said;
     if (right || (!trouble && shed->target.seam != SILT_SEAM_OFF))
         snprintf(denied, sizeof shed->archiver->seam_denied, "%s", answer->seam_trouble);
