@@ -521,25 +521,39 @@ END_TEST
 
 /* ---- through the socket: a child process asks while the loop runs ---- */
 
-static pid_t ask(const char *request, const char *answer_path)
+/* One connection, one request; its answer replaces what stood at answer_path. False: none came in time. */
+static bool ask_once(const struct sockaddr_un *address, const char *request,
+                     const char *answer_path)
+{
+    const struct timeval limit = {20, 0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0),
+        out = open(answer_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    bool well = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 &&
+                write(fd, request, strlen(request)) > 0;
+    for (char byte = 0; well && byte != '\n';)
+        well = read(fd, &byte, 1) == 1 && write(out, &byte, 1) == 1;
+    close(out);
+    close(fd);
+    return well;
+}
+
+static pid_t ask(const char *request, unsigned times, const char *answer_path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", test_path("c.sock"));
     pid_t parent = getpid(), pid = fork();
     if (pid != 0) return pid;
     test_die_with_parent(parent);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0),
-        out = open(answer_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    bool well = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-                write(fd, request, strlen(request)) > 0;
-    for (char byte = 0; well && byte != '\n';)
-        well = read(fd, &byte, 1) == 1 && write(out, &byte, 1) == 1;
+    while (times > 0 && ask_once(&address, request, answer_path))
+        times--;
+    if (times > 0) unlink(answer_path);
     kill(parent, SIGTERM);
     _exit(0);
 }
 
-/* The answer to one request put to a running loop. Owns: json_decref. */
-static json_t *asked(const char *streams, const char *request)
+/* The last answer to a request put so many times to a running loop. Owns: json_decref. */
+static json_t *asked_often(const char *streams, const char *request, unsigned times)
 {
     char text[600];
     struct silt_err err = {0};
@@ -548,7 +562,7 @@ static json_t *asked(const char *streams, const char *request)
              streams);
     struct silt_loop *loop = loop_of(text, false);
     silt_log_init(false, SILT_LOG_ERROR);
-    pid_t pid = ask(request, path);
+    pid_t pid = ask(request, times, path);
     int code = silt_loop_run(loop, &err);
     silt_loop_free(loop);
     ck_assert_int_eq(code, 0);
@@ -558,6 +572,11 @@ static json_t *asked(const char *streams, const char *request)
     if (!answer) test_die("no JSON: %s", line);
     free(line);
     return answer;
+}
+
+static json_t *asked(const char *streams, const char *request)
+{
+    return asked_often(streams, request, 1);
 }
 
 static const char *error_code(const json_t *answer)
@@ -574,6 +593,18 @@ START_TEST(loop__sync_answers_after_a_pass_that_began_later)
                      "a");
     ck_assert_uint_ge(parts[0].passes, 4);
     ck_assert_uint_ge(parts[0].wholes, 1); /* fold: on-trim would leave the live window unfolded */
+    json_decref(answer);
+}
+END_TEST
+
+/* A request is read in one round of events or in the next, as its bytes come: either way it is heard before the idle loop sleeps again. */
+START_TEST(loop__an_idle_loop_hears_each_request)
+{
+    parts[0] = (struct part){.key = "a"};
+    json_t *answer =
+        asked_often("{ match: a, fold-delay: 60s }", "{\"verb\":\"sync\",\"key\":\"a\"}\n", 16);
+    ck_assert(json_is_true(json_object_get(answer, "ok")));
+    ck_assert_uint_ge(parts[0].passes, 16);
     json_decref(answer);
 }
 END_TEST
@@ -653,7 +684,7 @@ START_TEST(loop__status_is_answered_while_a_pass_waits)
 }
 END_TEST
 
-TEST_MAIN(loop__a_damaged_row_keeps_no_other_stream_waiting,
+TEST_MAIN(loop__an_idle_loop_hears_each_request, loop__a_damaged_row_keeps_no_other_stream_waiting,
           loop__a_reload_finds_what_the_archive_knows,
           loop__a_failed_look_at_the_archives_rows_is_made_again,
           loop__once_goes_on_while_there_is_more_and_then_ends,
