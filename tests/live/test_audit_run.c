@@ -275,8 +275,63 @@ START_TEST(audit__killed_anywhere_loses_no_work_twice)
 }
 END_TEST
 
-TEST_MAIN(audit__put_in_below_a_fold_that_stopped_short, audit__reads_a_share_a_pass_and_resumes,
-          audit__begins_again_when_the_chain_breaks_again, audit__recreated_in_the_middle,
-          audit__rolled_back_in_the_middle, audit__rolled_back_and_adopted_in_the_middle,
+/* After a failover LAST may lie below W, and entries arrive between the two while the audit reads: C of the audit is LAST of its opening look, or they would lie at or
+ * below C unseen (protocol §3; found by tests/model/custody.pml). */
+START_TEST(audit__entries_that_arrive_below_w_while_it_reads)
+{
+    stand_start(&stand, SHADOW);
+    add(10, 300, "a");
+    run();
+    take_dump();
+    add(310, 400, "a");
+    run();
+    put_back(&stand.server);
+    stand.archiver->limits.audit_entries = 10;
+    ck_assert_int_eq(stand_pass(&stand), SILT_OK);
+    ck_assert_uint_eq(row()->audit.through.ms, 300);
+    test_cmd(&stand.server, "XADD s 305-0 n b");
+    /* Neither the count (one read already goes) nor the last entry (it lies above W) would show it afterwards. */
+    test_cmd(&stand.server, "XDEL s 20-0");
+    test_cmd(&stand.server, "XADD s 500-0 n a");
+    run();
+    ck_assert_uint_eq(row()->life, 1);
+    ck_assert_uint_eq(row()->late_entries, 1);
+    expect(10, 300, "a");
+    expect_text("305b");
+    expect(310, 400, "a");
+    expect(500, 500, "a");
+    check_walk();
+    finish();
+}
+END_TEST
+
+/* Killed with the verdict committed and no marker made, then with the marker made: each start draws a number of its own, durable before its marker is made
+ * (protocol §1), so the next start knows it for ours. */
+START_TEST(audit__killed_twice_knows_its_own_marker)
+{
+    char at[SILT_WIRE_ID_TEXT];
+    if (!test_faults_built_in()) return;
+    stand_start(&stand, KEEP5);
+    stand_close(&stand);
+    add(10, 150, "a");
+    ck_assert_int_eq(stand_child(&stand, NULL), 0); /* not in this process: see above */
+    test_cmd(&stand.server, "XGROUP DESTROY s %s", stand_marker(&stand, "s", at));
+    ck_assert(WIFSIGNALED(stand_child(&stand, "SILT_FAULT=after-verdict=kill")));
+    ck_assert(WIFSIGNALED(stand_child(&stand, "SILT_FAULT=after-marker-made=kill")));
+    ck_assert_int_eq(stand_child(&stand, NULL), 0);
+    expected[0] = '\0';
+    expect(10, 150, "a");
+    ck_assert_str_eq(walk(0), expected);
+    ck_assert_int_eq(row()->verdict, SILT_VERDICT_CLEAR);
+    ck_assert_uint_eq(row()->life, 1);
+    finish();
+}
+END_TEST
+
+TEST_MAIN(audit__entries_that_arrive_below_w_while_it_reads,
+          audit__killed_twice_knows_its_own_marker, audit__put_in_below_a_fold_that_stopped_short,
+          audit__reads_a_share_a_pass_and_resumes, audit__begins_again_when_the_chain_breaks_again,
+          audit__recreated_in_the_middle, audit__rolled_back_in_the_middle,
+          audit__rolled_back_and_adopted_in_the_middle,
           audit__b3_d2_a_producer_that_trims_meanwhile, audit__pending_touches_nothing,
           audit__killed_anywhere_loses_no_work_twice)
