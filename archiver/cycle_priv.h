@@ -121,6 +121,10 @@ void silt_work_marker(const struct silt_archiver *archiver, const struct silt_wo
 
 /* ---- judge.c: a look, and what may be done after it ---- */
 
+/* What the table of custody.h says of archiver->look: the archiver's judgement, and the preview's, which must not differ. */
+struct silt_custody silt_judge_table(const struct silt_archiver *archiver,
+                                     const struct silt_work *work);
+
 /* Looks (into archiver->look) and decides. *ret_go false: nothing more is to be done to this stream in this pass; work->status, held_by and, where there is
  * doubt, the row say why. First contact: makes row and marker, and looks again. Fails with the server's and the store's codes. */
 SILT_MUST_USE enum silt_status silt_judge(struct silt_archiver *archiver, struct silt_work *work,

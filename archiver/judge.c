@@ -461,6 +461,19 @@ static enum silt_status act(struct silt_archiver *archiver, struct silt_work *wo
     return note_verdict(archiver, work, SILT_VERDICT_CLEAR, "", err);
 }
 
+struct silt_custody silt_judge_table(const struct silt_archiver *archiver,
+                                     const struct silt_work *work)
+{
+    const struct silt_stream_row *row = silt_work_row(work);
+    struct silt_custody_input input = {.row = row,
+                                       .highest_watermark = silt_highest_watermark(row),
+                                       .look = &archiver->look,
+                                       .uuid = archiver->meta.uuid,
+                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch),
+                                       .claimless = silt_work_claimless(work)};
+    return silt_custody_decide(&input);
+}
+
 /* SILT_END: the stream cannot be judged, work->status says why. */
 static enum silt_status look(struct silt_archiver *archiver, struct silt_work *work,
                              struct silt_custody *ret, struct silt_err *err)
@@ -480,13 +493,7 @@ static enum silt_status look(struct silt_archiver *archiver, struct silt_work *w
                "set ids: as it was when the stream was first archived");
         return SILT_END;
     }
-    struct silt_custody_input input = {.row = row,
-                                       .highest_watermark = silt_highest_watermark(row),
-                                       .look = &archiver->look,
-                                       .uuid = archiver->meta.uuid,
-                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch),
-                                       .claimless = silt_work_claimless(work)};
-    *ret = silt_custody_decide(&input);
+    *ret = silt_judge_table(archiver, work);
     return SILT_OK;
 }
 

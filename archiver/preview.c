@@ -135,13 +135,7 @@ static bool judge(const struct silt_archiver *archiver, const struct silt_work *
                  released ? "released" : "the archive was restored or imported");
         return false;
     }
-    struct silt_custody_input input = {.row = row,
-                                       .highest_watermark = silt_highest_watermark(row),
-                                       .look = &archiver->look,
-                                       .uuid = archiver->meta.uuid,
-                                       .epoch = silt_stream_epoch(row, archiver->meta.epoch),
-                                       .claimless = silt_work_claimless(work)};
-    struct silt_custody custody = silt_custody_decide(&input);
+    struct silt_custody custody = silt_judge_table(archiver, work);
     if (custody.row == SILT_CUSTODY_FIRST_CONTACT || custody.row == SILT_CUSTODY_CONTINUES ||
         custody.row == SILT_CUSTODY_MOVE_MARKER)
         return true;
