@@ -110,7 +110,6 @@ static enum silt_status read_answer(struct silt_archiver *archiver, size_t due,
                                     struct silt_err *err)
 {
     const struct silt_reply *reply = &archiver->scratch;
-    char fact[40] = "", value[160] = "";
     bool shaped = reply->node_count >= 3 && reply->nodes[0].type == SILT_NODE_ARRAY &&
                   silt_reply_is_text(reply, 1);
     if (!shaped) return silt_conn_nonsense(archiver->conn, err, "the adopting script's answer");
@@ -122,16 +121,13 @@ static enum silt_status read_answer(struct silt_archiver *archiver, size_t due,
         enum silt_status status = silt_reply_error_class(silt_reply_text(reply, 2), err);
         return status == SILT_OK ? SILT_ERR_SERVER_REFUSED : status;
     }
-    if (!silt_view_equal(word, silt_view_str("STALE")) || reply->node_count < 4 ||
-        !silt_reply_is_text(reply, 2) || !silt_reply_is_text(reply, 3))
-        return silt_conn_nonsense(archiver->conn, err, "the adopting script's answer");
-    silt_escape(silt_reply_text(reply, 2), fact, sizeof fact);
-    silt_escape(silt_reply_text(reply, 3), value, sizeof value);
-    return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s is %s", fact,
-                     value);
+    enum silt_status stale = silt_script_stale(reply, err);
+    return stale != SILT_OK
+               ? stale
+               : silt_conn_nonsense(archiver->conn, err, "the adopting script's answer");
 }
 
-/* All markers that the look showed go; `name`, where it is not empty, comes. On the connection that made the look: behind another one another server may stand. */
+/* All markers that the look showed go; `name`, where it is not empty, comes. */
 static enum silt_status run_script(struct silt_archiver *archiver, struct silt_work *work,
                                    const char *name, const struct silt_adoption *adoption,
                                    struct silt_err *err)
@@ -152,11 +148,8 @@ static enum silt_status run_script(struct silt_archiver *archiver, struct silt_w
         argv[n++] = group->name;
         argv[n++] = silt_view_str(places[markers++]);
     }
-    if (!silt_conn_is_open(archiver->conn) ||
-        silt_conn_generation(archiver->conn) != archiver->look.generation)
-        return silt_fail(err, SILT_ERR_STALE, "the connection that made the look is gone");
-    enum silt_status status = silt_conn_append(archiver->conn, argv, n, err);
-    if (status == SILT_OK) status = silt_conn_receive(archiver->conn, &archiver->scratch, err);
+    enum silt_status status = silt_conn_call_on(archiver->conn, archiver->look.generation, argv, n,
+                                                &archiver->scratch, err);
     return status == SILT_OK ? read_answer(archiver, markers, err) : status;
 }
 

@@ -1,4 +1,4 @@
-/* Sends trim.lua and checks what may be sent. The only removal in the tree; must not know plans, pages or the loop. */
+/* Sends trim.lua and checks what may be sent. Must not know plans, pages or the loop. */
 #include "trim.h"
 #include "trim_exact.h"
 
@@ -48,15 +48,13 @@ static void spell(const struct silt_trim_target *target, struct silt_wire_id thr
     if (!target->marker_present) words->marker_at[0] = 0;
 }
 
-/* command, script, count of keys, keys, then trim.lua's ARGV. */
+/* From the third word on: count of keys, keys, then trim.lua's ARGV. */
 static size_t arguments(const struct silt_trim_target *target, const struct words *words,
-                        const char *command, const char *script, struct silt_view *argv)
+                        struct silt_view *argv)
 {
     static const char *const seams[] = {"off", "best-effort", "strict"};
     bool seam = target->seam != SILT_SEAM_OFF;
-    size_t n = 0;
-    argv[n++] = silt_view_str(command);
-    argv[n++] = silt_view_str(script);
+    size_t n = 2; /* command and script are silt_trimmer_script's */
     argv[n++] = silt_view_str(seam ? "2" : "1");
     argv[n++] = target->key;
     if (seam) argv[n++] = target->seam_key;
@@ -83,12 +81,31 @@ static size_t arguments(const struct silt_trim_target *target, const struct word
     return n;
 }
 
-/* Never silt_conn_call: it would connect anew, and behind a new connection another server may stand than the one that was looked at (protocol §4). */
-static enum silt_status ask(struct silt_conn *conn, const struct silt_view *argv, size_t argc,
-                            struct silt_reply *reply, struct silt_err *err)
+enum silt_status silt_trimmer_script(struct silt_trimmer *trimmer, struct silt_conn *conn,
+                                     uint64_t generation, struct silt_script script,
+                                     struct silt_view *argv, size_t argc, struct silt_err *err)
 {
-    enum silt_status status = silt_conn_append(conn, argv, argc, err);
-    return status == SILT_OK ? silt_conn_receive(conn, reply, err) : status;
+    argv[0] = silt_view_str("EVALSHA");
+    argv[1] = silt_view_str(script.sha1);
+    enum silt_status status = silt_conn_call_on(conn, generation, argv, argc, &trimmer->reply, err);
+    if (status != SILT_ERR_NO_SCRIPT) return status;
+    argv[0] = silt_view_str("EVAL");
+    argv[1] = silt_view_str(script.text);
+    return silt_conn_call_on(conn, generation, argv, argc, &trimmer->reply, err);
+}
+
+enum silt_status silt_script_stale(const struct silt_reply *reply, struct silt_err *err)
+{
+    char fact[40], value[160];
+    if (reply->node_count < 4 || reply->nodes[0].type != SILT_NODE_ARRAY ||
+        reply->nodes[0].size != 3 || !silt_reply_is_text(reply, 1) ||
+        !silt_view_equal(silt_reply_text(reply, 1), silt_view_str("STALE")) ||
+        !silt_reply_is_text(reply, 2) || !silt_reply_is_text(reply, 3))
+        return SILT_OK;
+    silt_escape(silt_reply_text(reply, 2), fact, sizeof fact);
+    silt_escape(silt_reply_text(reply, 3), value, sizeof value);
+    return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s is %s", fact,
+                     value[0] ? value : "none");
 }
 
 static enum silt_status call(struct silt_trimmer *trimmer, struct silt_conn *conn,
@@ -102,12 +119,10 @@ static enum silt_status call(struct silt_trimmer *trimmer, struct silt_conn *con
     enum silt_status status = silt_buf_reserve(&trimmer->words, cap * sizeof(struct silt_view));
     if (status != SILT_OK) return silt_fail(err, status, NULL);
     struct silt_view *argv = (struct silt_view *)(void *)trimmer->words.at;
-    size_t argc = arguments(target, &words, "EVALSHA", trimmer->script_sha1, argv);
-    status = ask(conn, argv, argc, &trimmer->reply, err);
-    if (status != SILT_ERR_NO_SCRIPT) return status;
-    argv[0] = silt_view_str("EVAL");
-    argv[1] = silt_view_str(silt_trim_script);
-    return ask(conn, argv, argc, &trimmer->reply, err);
+    size_t argc = arguments(target, &words, argv);
+    return silt_trimmer_script(trimmer, conn, target->generation,
+                               (struct silt_script){silt_trim_script, trimmer->script_sha1}, argv,
+                               argc, err);
 }
 
 static bool read_id(const struct silt_reply *reply, size_t node, struct silt_wire_id *ret)
@@ -147,15 +162,10 @@ static bool read_ok(const struct silt_reply *reply, struct silt_trim_target *tar
 static enum silt_status refused(const struct silt_reply *reply, struct silt_view word,
                                 struct silt_err *err)
 {
-    char fact[40], value[120];
+    char value[120];
+    enum silt_status stale = silt_script_stale(reply, err);
+    if (stale != SILT_OK) return stale;
     if (reply->nodes[0].size < 2 || !silt_reply_is_text(reply, 2)) return SILT_OK;
-    silt_escape(silt_reply_text(reply, 2), fact, sizeof fact);
-    if (silt_view_equal(word, silt_view_str("STALE")) && reply->nodes[0].size == 3 &&
-        silt_reply_is_text(reply, 3)) {
-        silt_escape(silt_reply_text(reply, 3), value, sizeof value);
-        return silt_fail(err, SILT_ERR_STALE, "the stream changed since the look: %s is %s", fact,
-                         value[0] ? value : "none");
-    }
     if (silt_view_equal(word, silt_view_str("ERR"))) {
         enum silt_status status = silt_reply_error_class(silt_reply_text(reply, 2), err);
         return status == SILT_OK ? SILT_ERR_SERVER_REFUSED : status;
@@ -174,9 +184,6 @@ static enum silt_status run(struct silt_trimmer *trimmer, struct silt_conn *conn
                             struct silt_trim_target *target, struct silt_wire_id threshold,
                             struct silt_trim_answer *ret, struct silt_err *err)
 {
-    /* The script compares with a look of this very connection: behind a new one another server may stand. */
-    if (!silt_conn_is_open(conn) || silt_conn_generation(conn) != target->generation)
-        return silt_fail(err, SILT_ERR_STALE, "the connection that made the look is gone");
     if (target->facts.entries_added >= COUNTER_LIMIT)
         return silt_fail(err, SILT_ERR_PROTECTED,
                          "entries-added %" PRIu64 " is too large for the script to compare",

@@ -1,5 +1,5 @@
-/* The one place that removes entries from a stream and (but for adopt.h) touches a marker: compare, tell, trim, in one script on the server (protocol.md §1, §4; trim.lua is its
- * source). Removal takes a receipt, which only silt_store_read_back makes (promise 1). */
+/* Compare, tell, trim, in one script on the server (protocol.md §1, §4; trim.lua is its source). Entries are removed here and in trim_exact.c, nowhere else, and
+ * each removal takes a receipt, which only silt_store_read_back makes (promise 1). Markers are made and moved here; adopt.c exchanges and destroys them. */
 #ifndef SILT_TRIM_H
 #define SILT_TRIM_H
 
@@ -46,6 +46,20 @@ struct silt_trimmer {
 };
 void silt_trimmer_init(struct silt_trimmer *trimmer);
 void silt_trimmer_release(struct silt_trimmer *trimmer);
+
+/* What trim.c and its siblings share. A script by its SHA-1, by its text where the server does not know it; argv[0] and argv[1] are filled in. The answer is in
+ * trimmer->reply. On the connection of that generation alone. */
+struct silt_script {
+    const char *text, *sha1;
+};
+SILT_MUST_USE enum silt_status silt_trimmer_script(struct silt_trimmer *trimmer,
+                                                   struct silt_conn *conn, uint64_t generation,
+                                                   struct silt_script script,
+                                                   struct silt_view *argv, size_t argc,
+                                                   struct silt_err *err);
+/* {'STALE', fact, value}: fails with SILT_ERR_STALE and both in the sentence. SILT_OK: the answer says something else. */
+SILT_MUST_USE enum silt_status silt_script_stale(const struct silt_reply *reply,
+                                                 struct silt_err *err);
 
 /* Compares, creates or moves the marker to target->marker_to, moves the seam; removes nothing. On success *target says what the server said after it.
  * Fails with SILT_ERR_STALE (a fact differs, named in err; nothing was changed: look again), the server's codes (READONLY, OOM, MISCONF ...: nothing trimmed). */

@@ -33,14 +33,6 @@ static enum silt_status check(const struct silt_exact *exact, const struct silt_
     return SILT_OK;
 }
 
-/* Never silt_conn_call: behind a new connection another server may stand than the one that was read. */
-static enum silt_status ask(struct silt_trimmer *trimmer, struct silt_conn *conn,
-                            const struct silt_view *argv, size_t argc, struct silt_err *err)
-{
-    enum silt_status status = silt_conn_append(conn, argv, argc, err);
-    return status == SILT_OK ? silt_conn_receive(conn, &trimmer->reply, err) : status;
-}
-
 static bool has_claim(const struct silt_exact *exact)
 {
     return exact->claim_key.len > 0;
@@ -56,15 +48,8 @@ static enum silt_status read_answer(struct silt_conn *conn, const struct silt_re
         *ret_removed = reply->nodes[2].value;
         return SILT_OK;
     }
-    if (list && silt_view_equal(silt_reply_text(reply, 1), silt_view_str("STALE")) &&
-        reply->nodes[0].size == 3 && silt_reply_is_text(reply, 2) && silt_reply_is_text(reply, 3)) {
-        char fact[40], value[120];
-        silt_escape(silt_reply_text(reply, 2), fact, sizeof fact);
-        silt_escape(silt_reply_text(reply, 3), value, sizeof value);
-        return silt_fail(err, SILT_ERR_STALE, "the stream changed since it was read: %s, %s", fact,
-                         value);
-    }
-    return silt_conn_nonsense(conn, err, "the removing script's answer");
+    enum silt_status stale = silt_script_stale(reply, err);
+    return stale != SILT_OK ? stale : silt_conn_nonsense(conn, err, "the removing script's answer");
 }
 
 static enum silt_status by_script(struct silt_trimmer *trimmer, struct silt_conn *conn,
@@ -73,9 +58,7 @@ static enum silt_status by_script(struct silt_trimmer *trimmer, struct silt_conn
 {
     struct silt_view argv[WORDS];
     char ids[SILT_EXACT_MOST][SILT_WIRE_ID_TEXT], sums[SILT_EXACT_MOST][SILT_SHA1_TEXT];
-    size_t argc = 0;
-    argv[argc++] = silt_view_str("EVALSHA");
-    argv[argc++] = silt_view_str(trimmer->exact_sha1);
+    size_t argc = 2; /* command and script are silt_trimmer_script's */
     argv[argc++] = silt_view_str(has_claim(exact) ? "2" : "1");
     argv[argc++] = exact->key;
     if (has_claim(exact)) argv[argc++] = exact->claim_key;
@@ -86,12 +69,9 @@ static enum silt_status by_script(struct silt_trimmer *trimmer, struct silt_conn
         argv[argc++] = silt_view_str(ids[i]);
         argv[argc++] = silt_view_str(sums[i]);
     }
-    enum silt_status status = ask(trimmer, conn, argv, argc, err);
-    if (status == SILT_ERR_NO_SCRIPT) {
-        argv[0] = silt_view_str("EVAL");
-        argv[1] = silt_view_str(silt_trim_exact_script);
-        status = ask(trimmer, conn, argv, argc, err);
-    }
+    enum silt_status status = silt_trimmer_script(
+        trimmer, conn, exact->generation,
+        (struct silt_script){silt_trim_exact_script, trimmer->exact_sha1}, argv, argc, err);
     return status == SILT_OK ? read_answer(conn, &trimmer->reply, ret_removed, err) : status;
 }
 
@@ -100,7 +80,8 @@ static enum silt_status check_claim(struct silt_trimmer *trimmer, struct silt_co
                                     const struct silt_exact *exact, struct silt_err *err)
 {
     const struct silt_view argv[] = {silt_view_str("GET"), exact->claim_key};
-    enum silt_status status = ask(trimmer, conn, argv, 2, err);
+    enum silt_status status =
+        silt_conn_call_on(conn, exact->generation, argv, 2, &trimmer->reply, err);
     if (status != SILT_OK) return status;
     if (silt_reply_is_text(&trimmer->reply, 0) &&
         silt_view_equal(silt_reply_text(&trimmer->reply, 0), silt_view_str(exact->claim)))
@@ -123,7 +104,7 @@ static enum silt_status by_command(struct silt_trimmer *trimmer, struct silt_con
         silt_wire_id_format(exact->entries[i].id, ids[i]);
         argv[argc++] = silt_view_str(ids[i]);
     }
-    status = ask(trimmer, conn, argv, argc, err);
+    status = silt_conn_call_on(conn, exact->generation, argv, argc, &trimmer->reply, err);
     if (status != SILT_OK) return status;
     if (trimmer->reply.nodes[0].type != SILT_NODE_INTEGER)
         return silt_conn_nonsense(conn, err, "XDEL to answer with a number");
@@ -137,8 +118,6 @@ enum silt_status silt_trim_exact(struct silt_trimmer *trimmer, struct silt_conn 
 {
     enum silt_status status = check(exact, receipt, err);
     if (status != SILT_OK) return status;
-    if (!silt_conn_is_open(conn) || silt_conn_generation(conn) != exact->generation)
-        return silt_fail(err, SILT_ERR_STALE, "the connection that read the entries is gone");
     if (trimmer->scriptless != exact->generation) {
         status = by_script(trimmer, conn, exact, ret_removed, err);
         bool refused = status == SILT_ERR_SERVER_DENIED || status == SILT_ERR_SERVER_REFUSED;

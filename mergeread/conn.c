@@ -396,6 +396,16 @@ enum silt_status silt_conn_call(struct silt_conn *conn, const struct silt_view *
     return status;
 }
 
+enum silt_status silt_conn_call_on(struct silt_conn *conn, uint64_t generation,
+                                   const struct silt_view *argv, size_t argc,
+                                   struct silt_reply *reply, struct silt_err *err)
+{
+    if (!silt_conn_is_open(conn) || silt_conn_generation(conn) != generation)
+        return silt_fail(err, SILT_ERR_STALE, "the connection that made the look is gone");
+    enum silt_status status = silt_conn_append(conn, argv, argc, err);
+    return status == SILT_OK ? silt_conn_receive(conn, reply, err) : status;
+}
+
 /* ---- for look.c ---- */
 
 unsigned silt_conn_denied(const struct silt_conn *conn)

@@ -63,6 +63,11 @@ SILT_MUST_USE enum silt_status silt_conn_receive(struct silt_conn *conn, struct 
 SILT_MUST_USE enum silt_status silt_conn_call(struct silt_conn *conn, const struct silt_view *argv,
                                               size_t argc, struct silt_reply *reply,
                                               struct silt_err *err);
+/* append, receive, on the connection of that generation alone: behind a new one another server may stand than the one that was looked at (protocol §4).
+ * SILT_ERR_STALE: it is gone, nothing was sent. */
+SILT_MUST_USE enum silt_status silt_conn_call_on(struct silt_conn *conn, uint64_t generation,
+                                                 const struct silt_view *argv, size_t argc,
+                                                 struct silt_reply *reply, struct silt_err *err);
 
 /* The class of an error text ("LOADING ...", "NOPERM ...", "WRONGTYPE ...", all of protocol.md §9); the sentence names the server's words. Error nodes
  * inside an EXEC reply are classified by their reader with this. "ERR no such key" is SILT_ERR_UNKNOWN_STREAM. */
