@@ -4,7 +4,7 @@
     tally.py LOG.json SHOWN     prints "passed failed skipped"; writes the failures, to be read by a person, to SHOWN
 
 A program's own TAP lines are counted, nothing else. It fails once more (or at all) when it ended badly without saying which
-case failed, when it did not come to its plan, and when it ran nothing.
+case failed, when it did not come to its plan, and when it ran nothing. A suite in which every case was skipped has failed.
 """
 import json
 import re
@@ -71,6 +71,9 @@ def main():
                 print(f"  FAILED: {test['name']}: {line}", file=out)
             for line in talk[-LINES_MAX:] if bad else []:
                 print(f"    {line}", file=out)
+        if tests and passed + failed == 0:
+            print("  FAILED: this suite ran nothing: every case was skipped", file=out)
+            failed = 1
     print(passed, failed, skipped)
 
 
