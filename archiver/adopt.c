@@ -266,7 +266,10 @@ static enum silt_status commit_released(struct silt_archiver *archiver, struct s
     row.verdict = SILT_VERDICT_RELEASED;
     row.verdict_reason = silt_view_str("released: left alone until silt adopt takes it up again");
     row.verdict_at_ms = archiver->now_ms;
-    row.audit = (struct silt_audit){0};
+    /* An audit that was running is over; what it had to remember is the next adoption's. */
+    row.audit = (struct silt_audit){.went_back = row.audit.went_back,
+                                    .added_seen = row.audit.added_seen,
+                                    .last_seen = row.audit.last_seen};
     enum silt_status status = silt_commit_row(archiver, work, &row, NULL, NULL, err);
     if (status == SILT_OK && SILT_FAULTPOINT("release-after-row"))
         status = silt_fail(err, SILT_ERR_IO, "a test failed after the released row");

@@ -69,9 +69,8 @@ void silt_begin_audit(const struct silt_archiver *archiver, const struct silt_wo
     row->audit.last_seen = silt_wire_id_higher(row->facts.last, work->state->last_seen);
     row->audit.went_back = (row->has_facts && silt_custody_went_back(&row->facts, now) != NULL) ||
                            now->entries_added < row->audit.added_seen;
-    /* silt adopt in the middle of one: what that had to remember is as true. */
+    /* silt adopt in the middle of one, or after a release in the middle of one: what that had to remember is as true. Zeros where there was none. */
     const struct silt_stream_row *known = &work->stream.row;
-    if (known->verdict != SILT_VERDICT_AUDIT_PENDING) return;
     row->audit.went_back |= known->audit.went_back;
     row->audit.last_seen = silt_wire_id_higher(row->audit.last_seen, known->audit.last_seen);
     if (row->audit.added_seen < known->audit.added_seen)

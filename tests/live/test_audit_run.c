@@ -109,7 +109,7 @@ START_TEST(audit__rolled_back_in_the_middle)
 END_TEST
 
 /* A rollback is being audited when the stream is adopted, and by then its counters have run past what was seen: what went is told all the same. */
-START_TEST(audit__rolled_back_and_adopted_in_the_middle)
+static void roll_back_and_adopt(bool release_first)
 {
     char at[SILT_WIRE_ID_TEXT], name[128];
     struct silt_gap_row gap;
@@ -128,8 +128,14 @@ START_TEST(audit__rolled_back_and_adopted_in_the_middle)
     ck_assert(row()->audit.went_back);
     add(310, 400, "b");
     test_cmd(&stand.server, "XTRIM s MINID = 110");
-    snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
-    test_cmd(&stand.server, "XGROUP DESTROY s %s", name);
+    if (release_first) {
+        ck_assert_int_eq(
+            silt_archiver_release(stand.archiver, stand.works[0], false, &adoption, &stand.err),
+            SILT_OK);
+    } else {
+        snprintf(name, sizeof name, "%s", stand_marker(&stand, "s", at));
+        test_cmd(&stand.server, "XGROUP DESTROY s %s", name);
+    }
     ck_assert_int_eq(
         silt_archiver_adopt(stand.archiver, stand.works[0], false, &adoption, &stand.err), SILT_OK);
     restart();
@@ -140,6 +146,17 @@ START_TEST(audit__rolled_back_and_adopted_in_the_middle)
     ck_assert(!stand_gap(&stand, "s", 1, &gap));
     ck_assert_uint_eq(row()->life, 1);
     finish();
+}
+
+START_TEST(audit__rolled_back_and_adopted_in_the_middle)
+{
+    roll_back_and_adopt(false);
+}
+END_TEST
+
+START_TEST(audit__rolled_back_and_released_in_the_middle)
+{
+    roll_back_and_adopt(true);
 }
 END_TEST
 
@@ -333,5 +350,6 @@ TEST_MAIN(audit__entries_that_arrive_below_w_while_it_reads,
           audit__reads_a_share_a_pass_and_resumes, audit__begins_again_when_the_chain_breaks_again,
           audit__recreated_in_the_middle, audit__rolled_back_in_the_middle,
           audit__rolled_back_and_adopted_in_the_middle,
+          audit__rolled_back_and_released_in_the_middle,
           audit__b3_d2_a_producer_that_trims_meanwhile, audit__pending_touches_nothing,
           audit__killed_anywhere_loses_no_work_twice)
