@@ -232,13 +232,6 @@ static void tell(const struct silt_work *work, const struct silt_audit_conclusio
     SILT_LOG(conclusion->end == SILT_AUDIT_SAME ? SILT_LOG_INFO : SILT_LOG_WARN, "audited",
              SILT_KEY("stream", silt_work_key(work)), SILT_STR("conclusion", conclusion->sentence),
              SILT_NUM("life", life), SILT_ID("custody", conclusion->custody));
-    if (conclusion->has_gap)
-        SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", silt_work_key(work)),
-                 SILT_ID("after", conclusion->gap.range.after),
-                 SILT_ID("through", conclusion->gap.range.through),
-                 SILT_NUM("entries", conclusion->gap.count),
-                 SILT_STR("cause", silt_gap_cause_name(conclusion->gap.cause)),
-                 SILT_STR("copy", "none: they went before they were folded"));
 }
 
 /* Everything that was known of the stream in memory was of the object, or the life, of before. */

@@ -116,6 +116,8 @@ const struct silt_stream_row *silt_work_row(const struct silt_work *work);
 /* claim: key and claim: off: no marker stands in the stream. */
 bool silt_work_claimless(const struct silt_work *work);
 /* The marker's name; "" for a stream without one. */
+/* The log's line of a gap that was just booked: what is lost, and that there is no other copy. */
+void silt_work_tell_gap(const struct silt_work *work, const struct silt_gap_row *gap);
 void silt_work_marker(const struct silt_archiver *archiver, const struct silt_work *work,
                       char ret[SILT_MARKER_TEXT]);
 
@@ -140,7 +142,7 @@ void silt_begin_audit(const struct silt_archiver *archiver, const struct silt_wo
                       enum silt_audit_cause cause, struct silt_stream_row *row);
 /* A restored or imported archive folds a stream only once that was adopted: a test restore must not take over production. row NULL: none yet. */
 bool silt_needs_adopt(const struct silt_archiver *archiver, const struct silt_stream_row *row);
-/* One row of its own commit, read again after it; fork and gap may be NULL. */
+/* One row of its own commit, read again after it; fork and gap may be NULL. A gap is told in the log. */
 SILT_MUST_USE enum silt_status silt_commit_row(
     struct silt_archiver *archiver, struct silt_work *work, const struct silt_stream_row *row,
     const struct silt_fork_row *fork, const struct silt_gap_row *gap, struct silt_err *err);

@@ -338,13 +338,7 @@ static void tell(const struct silt_work *work, const struct silt_outcome *outcom
         SILT_LOG(SILT_LOG_INFO, "count re-based", SILT_KEY("stream", silt_work_key(work)),
                  SILT_NUM("entries_added", outcome->gap.custody_added),
                  SILT_STR("reason", "the audit's estimate was too large"));
-    if (outcome->gap.missing > 0)
-        SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", silt_work_key(work)),
-                 SILT_ID("after", outcome->gap_row.range.after),
-                 SILT_ID("through", outcome->gap_row.range.through),
-                 SILT_NUM("entries", outcome->gap.missing),
-                 SILT_STR("cause", silt_gap_cause_name(outcome->gap_row.cause)),
-                 SILT_STR("copy", "none: they were removed before they were folded"));
+    if (outcome->gap.missing > 0) silt_work_tell_gap(work, &outcome->gap_row);
     if (sum->count > 0 && late)
         SILT_LOG(SILT_LOG_INFO, "late", SILT_KEY("stream", silt_work_key(work)),
                  SILT_ID("through", outcome->custody), SILT_NUM("entries", sum->count));

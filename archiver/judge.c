@@ -31,6 +31,7 @@ enum silt_status silt_commit_row(struct silt_archiver *archiver, struct silt_wor
     work->state->stale =
         true; /* until the row has been read again: a failed commit may be durable all the same */
     status = silt_store_commit(archiver->store, archiver->verdict, err);
+    if (status == SILT_OK && gap) silt_work_tell_gap(work, gap);
     if (status == SILT_OK) status = reload(archiver, work, number, err);
     if (status == SILT_OK) work->state->stale = false;
     return status;

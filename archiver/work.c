@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "cycle_priv.h"
+#include "log.h"
 
 bool silt_archiver_cancelled(const struct silt_archiver *archiver)
 {
@@ -193,4 +194,12 @@ void silt_work_free(struct silt_work *work)
     silt_stream_release(&work->stream);
     silt_free(work->state);
     silt_free(work);
+}
+
+void silt_work_tell_gap(const struct silt_work *work, const struct silt_gap_row *gap)
+{
+    SILT_LOG(SILT_LOG_WARN, "gap", SILT_KEY("stream", silt_work_key(work)),
+             SILT_ID("after", gap->range.after), SILT_ID("through", gap->range.through),
+             SILT_NUM("entries", gap->count), SILT_STR("cause", silt_gap_cause_name(gap->cause)),
+             SILT_STR("copy", "none: they were removed before they were folded"));
 }
